@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from cdesearch.search.readable import is_marked_up
-from cdesearch.store.schema import Chunk
+from cdesearch.store.schema import Chunk, Inline
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -41,10 +41,14 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
+_SCHEME = re.compile(r"\bhttps?\Z", re.IGNORECASE)
+# What follows the scheme; parentheses come in pairs, and a sign that ends a sentence is no part of it.
+_ADDRESS = re.compile(r"://(?:[^\s<>\[\]\"`|()]|\([^\s<>\[\]\"`|()]*\))*(?<![.,;:!?*_'])(?<!://)")
 _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
 _PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
 _RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a table
 _CELL = re.compile(r"(?<!\\)\|")
+_SIGN = re.compile(r"[^\w\s]|_")
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 HasImage = Callable[[str], bool]  # whether the folder has an image of this path or, relative to a document, address
@@ -81,8 +85,9 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         return {}
     if is_marked_up(chunk.path):
         mail = _MAIL_FILE.search(chunk.path)
-        is_mail = mail is not None and not mail["page"] and not _is_of_html(chunk.body)
-        body = chunk.body if is_mail else _with_images(chunk)
+        is_typed = not chunk.inlines and not _is_of_html(chunk.body)
+        is_mail = mail is not None and not mail["page"] and is_typed
+        body = chunk.body if is_mail else _with_inlines(chunk)
         is_start = not fence and chunk.ordinal == 0
         begun = _MAIL.match(body) if mail and is_start else None
         head: list[tuple[str, str]] = []
@@ -160,17 +165,38 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
     return lines[:n_lines] if len(lines) >= n_lines else None
 
 
-def _with_images(chunk: Chunk) -> str:
-    """The text of a chunk with its images, each in the place of its description; without them if that is too long."""
+def _with_inlines(chunk: Chunk) -> str:
+    """The text of a chunk with its images, links and emphases as HTML; without them if that is too long."""
     body = chunk.body
-    for start, description, source in reversed(chunk.images):
-        rest = body[start:].removeprefix(description)
-        gap = "\n\n" if not description and body[start - 1 : start] in ("", "\n") else ""
-        before = "\n\n" if start == len(chunk.body) else ""  # the text may end with a block of code or a table
-        shown = description.replace("\\|", "|")  # in a cell of a table
-        image = f'<img src="{escape(source)}" alt="{escape(shown)}">'.replace("|", "&#124;")
-        body = f"{body[:start]}{before}{image}{gap}{rest}"
-    return body if len(body) <= MOST_CHARACTERS else chunk.body
+    parts, at = [], 0
+    for start, _, _, end, tag in sorted(_tags(chunk.inlines, body)):
+        if start >= at:
+            parts += [body[at:start], tag]
+            at = end
+    text = "".join([*parts, body[at:]])
+    return text if len(text) <= MOST_CHARACTERS else body
+
+
+def _tags(inlines: Iterable[Inline], body: str) -> Iterator[tuple[int, bool, int, int, str]]:
+    """Yield the tags of inline elements: where each begins, its order there, where the text goes on, and the tag."""
+    for number, (start, words, element, address) in enumerate(inlines):
+        end = start + len(words)
+        source = escape(address).replace("|", "&#124;")  # in a cell of a table
+        said = words.replace("\\|", "|")
+        if not body.startswith(words, start):
+            continue
+        if element == "img":
+            before = "\n\n" if start == len(body) else ""  # the text may end with a block of code or a table
+            gap = "\n\n" if not words and body[start - 1 : start] in ("", "\n") else ""
+            described = escape(said).replace("|", "&#124;")
+            yield start, True, number, end, f'{before}<img src="{source}" alt="{described}">{gap}'
+        elif element == "code":
+            literal = _SIGN.sub(lambda sign: f"&#{ord(sign[0])};", said)  # no sign of it is Markdown
+            yield start, True, number, end, f"<code>{literal}</code>"
+        else:
+            href = f' href="{source}"' if element == "a" else ""
+            yield start, True, number, start, f"<{element}{href}>"
+            yield end, False, -number, end, f"</{element}>"
 
 
 @cache
@@ -179,8 +205,7 @@ def _mail() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("zero").enable(["blockquote", "table", "autolink"])
-    parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
-    return parser
+    return _with_own_rules(parser)
 
 
 @cache
@@ -208,9 +233,30 @@ def _markdown() -> "MarkdownIt":
 
     rules["image"] = image
 
-    parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
     parser.inline.ruler.before("link", "page", _page)
+    return _with_own_rules(parser)
+
+
+def _with_own_rules(parser: "MarkdownIt") -> "MarkdownIt":
+    parser.block.ruler.before("table", "rows", _rows, {"alt": ["paragraph"]})
+    parser.inline.ruler.after("text", "address", _address)
     return parser
+
+
+def _address(state: Any, silent: bool) -> bool:
+    """Make an address of the web a link."""
+    found = _ADDRESS.match(state.src, state.pos)
+    scheme = _SCHEME.search(state.pending[-len(" https") :]) if found is not None else None
+    if scheme is None or found is None or state.linkLevel:
+        return False
+    if not silent:
+        address = scheme[0] + found[0]
+        state.pending = state.pending[: -len(scheme[0])]
+        state.push("link_open", "a", 1).attrs = {"href": address}
+        state.push("text", "", 0).content = address
+        state.push("link_close", "a", -1)
+    state.pos = found.end()
+    return True
 
 
 def _page(state: Any, silent: bool) -> bool:

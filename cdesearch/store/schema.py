@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from cdesearch.store.vector_format import VectorFormat
 
 
-class Image(NamedTuple):
-    """An image in a text, which the text itself does not name."""
+class Inline(NamedTuple):
+    """An image, a link or an emphasis in a text, of which the text itself has only the words."""
 
-    offset: Number  # of its description in the text, or without one of what follows it, in characters
-    description: str  # as the text has it, or its first words
-    source: str  # its address, relative to the document
+    offset: Number  # of its words in the text, or without words of what follows it, in characters
+    words: str  # the description of an image, or the words that are linked or emphasised, as the text has them
+    element: str = "img"  # the name of its HTML element
+    address: str = ""  # of the image or the target, relative to the document
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
-    images: tuple[Image, ...] = ()  # of a page in HTML
+    inlines: tuple[Inline, ...] = ()  # of HTML, in the order of their starts
     fields: tuple[tuple[str, str], ...] = ()  # of its document or record, such as ("status", "open"); names may repeat
     # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
     row: int = field(default=0, compare=False)
@@ -145,7 +146,7 @@ class _Place(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     anchor: str | None = None
     indent: Annotated[str, msgspec.Meta(pattern="^[ \t]{0,1000}$")] = ""
     places: LinePlaces = NO_PLACES
-    images: tuple[Image, ...] = ()
+    inlines: tuple[Inline, ...] = ()
 
 
 CHUNK_COLUMNS = ["id", "document_id", "path", "text", "place", "fields"]

@@ -223,7 +223,7 @@ def _chunk(document: Document, ordinal: int, piece: Piece, header: str, places: 
         anchor=places.anchor(offset),
         indent=_indent(document, offset),
         places=places.within(offset, body),
-        images=places.images(offset, body),
+        inlines=places.inlines(offset, body),
         fields=document.fields,
     )
 

@@ -3,10 +3,10 @@
 from bisect import bisect_left, bisect_right
 
 from cdesearch.store.line_places import MAX_ENTRIES, Changes, Entries, LinePlaces, numbered
-from cdesearch.store.schema import Image
+from cdesearch.store.schema import Inline
 from indexer.formats.format import Document
 
-MAX_DESCRIPTION = 300  # characters of an image's description that are shown as such; the others stay in the text
+MAX_WORDS = 300  # characters of an image's description that are shown as such; the others stay in the text
 
 
 class Trails:
@@ -93,8 +93,8 @@ class Places:
         # The line of a record, whose own lines are not those of its file
         self.of_record = () if document.has_lines else tuple((0, number) for number in document.line_numbers)
         self._pages = document.pages
-        self._images, self._length = document.images, len(document.text)
-        self._image_offsets = [image.offset for image in document.images]
+        self._inlines, self._length = document.inlines, len(document.text)
+        self._inline_offsets = [inline.offset for inline in document.inlines]
         self._anchors = document.anchors
         self._anchor_offsets = [anchor.offset for anchor in document.anchors]
 
@@ -112,16 +112,14 @@ class Places:
             self.of_record if self._lines is None else self._lines.within(offset, body),
         )
 
-    def images(self, offset: int, body: str) -> tuple[Image, ...]:
-        """The images of a piece, with their offsets in it. An image below all words belongs to the last piece."""
+    def inlines(self, offset: int, body: str) -> tuple[Inline, ...]:
+        """The inline elements of a piece, with their offsets in it. One below all words belongs to the last piece."""
         end = offset + len(body)
-        first = bisect_left(self._image_offsets, offset)
-        last = bisect_left(self._image_offsets, end + (end == self._length))
-        own = self._images[first : min(last, first + MAX_ENTRIES)]
+        first = bisect_left(self._inline_offsets, offset)
+        last = bisect_left(self._inline_offsets, end + (end == self._length))
+        own = self._inlines[first : min(last, first + MAX_ENTRIES)]
         return tuple(
-            Image(
-                one.offset - offset, one.description[: min(MAX_DESCRIPTION, end - one.offset)].rstrip("\\"), one.source
-            )
+            one._replace(offset=one.offset - offset, words=one.words[: min(MAX_WORDS, end - one.offset)].rstrip("\\"))
             for one in own
         )
 

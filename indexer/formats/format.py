@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from time import process_time
 from typing import Any, ClassVar, Literal, Protocol, Self
 
-from cdesearch.store.schema import Image
+from cdesearch.store.schema import Inline
 from indexer.formats.byproducts import secret_rule
 
 SHOWN_LINES = 3  # of the lines of a file that cannot be read
@@ -64,7 +64,7 @@ class Document:
     headings: tuple[Heading, ...] = ()
     pages: tuple[int, ...] = ()  # offsets where pages start, for formats that have pages
     anchors: tuple[Anchor, ...] = ()  # in the order of the text
-    images: tuple[Image, ...] = ()  # in the order of the text
+    inlines: tuple[Inline, ...] = ()  # in the order of the text
     has_lines: bool = False  # whether lines of `text` are lines of the file, or rows of a sheet
     # The numbers of the lines of `text`, unless they are 1, 2, 3 and so on. Without lines, that of a record.
     line_numbers: tuple[int, ...] = ()

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from cdesearch.store.schema import Image
+from cdesearch.store.schema import Inline
 from indexer.formats.encoding import decode
-from indexer.formats.format import MAX_TITLE, Anchor, Document, Format, OpenFile, UnreadableError
+from indexer.formats.format import Anchor, Document, Format, OpenFile, UnreadableError
+from indexer.formats.html_writer import Writer, in_a_line
 from indexer.formats.markdown import converted_document
 
 if TYPE_CHECKING:
@@ -25,32 +25,17 @@ NAVIGATION = (
 )
 # Tables of contents repeat the headings of the sections, which answer nothing.
 CONTENTS = ".toc, #toc, .mini-toc, .short-contents, .shortcontents"
-OF_THE_PAGE = {"header", "footer"}  # left out as well, unless they belong to a part of the page
 CONTENT = "[role=main], main"
 CERTAIN = "h1, [role=main], main"  # what contains one of these is kept, whatever class a theme has given it
 CODE = "td pre, th pre"  # whose line ends must be kept, so that the row around it is not written in one line
-PARTS = {"article", "main", "section", "blockquote", "aside"}
-HEADINGS = {f"h{level}": level for level in range(1, 7)}
-BLOCKS = {
-    "p", "div", "section", "article", "main", "blockquote", "dl", "dt", "dd", "ul", "ol", "figure", "body", "details",
-    "address", "aside", "caption", "center", "fieldset", "figcaption", "footer", "form", "header", "hgroup", "hr",
-    "legend", "menu", "summary", "table",
-}  # fmt: skip
-SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # they separate words in text of one line
 VOID = {
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 }  # fmt: skip
 CLOSED_BY_NEXT = {"p", "li", "dt", "dd", "tr", "td", "th", "option", "thead", "tbody", "tfoot", "html", "head", "body"}
-APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them from others
-TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
-MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 NEAR = 20  # at most so many elements are between code and the table row that holds it
 MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check all open elements at each
 
-# Their ids do not replace that of the block around them.
-_INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _NAMES = re.compile(r"\s[-\u2013\u2014|·•»:/]+\s|:\s")  # between the name of a page and that of its site
-_IMAGE = re.compile(r"(?!\w+:|//)[^\s<>]{1,500}\.(?:png|jpe?g|gif|webp|avif|svg)", re.IGNORECASE)  # of the same folder
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
 
 
@@ -61,7 +46,7 @@ class Html(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         page = to_markdown(decode(file.stream.read(), is_markup=True))
-        yield replace(converted_document(file.path, page.title, page.text, page.anchors), images=page.images)
+        yield replace(converted_document(file.path, page.title, page.text, page.anchors), inlines=page.inlines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,7 @@ class Page:
     title: str
     text: str
     anchors: tuple[Anchor, ...]
-    images: tuple[Image, ...] = ()
+    inlines: tuple[Inline, ...] = ()
 
 
 def to_markdown(markup: str) -> Page:
@@ -81,7 +66,7 @@ def to_markdown(markup: str) -> Page:
     _check_depth(markup)
     tree = LexborHTMLParser(markup)
     title_node = tree.css_first("head > title, body > title")
-    title = _in_a_line(title_node.text()) if title_node else ""
+    title = in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
         return Page(title, "", ())
     left_out = {node.mem_id for node in tree.css(f"{NAVIGATION}, {CONTENTS}")}
@@ -92,16 +77,27 @@ def to_markdown(markup: str) -> Page:
     rows = (next((above for above in islice(_above(node), NEAR) if above.tag == "tr"), None) for node in tree.css(CODE))
     layout = {row.mem_id for row in rows if row is not None}
     content = {node.mem_id for node in tree.css(CONTENT)}
-    writer = _Writer(left_out, layout)
+    writer = Writer(left_out, layout)
     writer.write(tree.body, content)
     if content and not writer.text():  # the marked content is empty, because a script would fill it
-        writer = _Writer(left_out, layout)
+        writer = Writer(left_out, layout)
         writer.write(tree.body, set())
     text = writer.text()
     heading = writer.heading
     has_heading = {*_NAMES.split(heading.casefold())} <= {*_NAMES.split(title.casefold())}  # beside that of the site
     shown = heading if not title or (heading and has_heading) else title
-    return Page(shown, text, writer.anchors(text), writer.images(text))
+    return Page(shown, text, writer.anchors(text), writer.inlines(text))
+
+
+def joined(pages: Iterable[Page]) -> tuple[str, tuple[Inline, ...]]:
+    """The texts of pages, one below the other, with their inline elements; without those that are empty."""
+    text, inlines = "", list[Inline]()
+    for page in pages:
+        if page.text.strip():
+            text += "\n\n" * bool(text)
+            inlines += (one._replace(offset=len(text) + one.offset) for one in page.inlines)
+            text += page.text
+    return text, tuple(inlines)
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":
@@ -127,251 +123,3 @@ def _check_depth(markup: str) -> None:
         steps += depth
     if steps > MAX_STEPS:
         raise UnreadableError("HTML that is nested too deep")
-
-
-class _Writer:
-    """Writes a tree as Markdown, node by node without recursion: pages may be nested thousands of elements deep."""
-
-    def __init__(self, left_out: set[int], layout: set[int]) -> None:
-        self._left_out = left_out
-        self._layout = layout  # rows whose cells are written as blocks
-        self._parts: list[str] = []
-        self._items: list[int] = []  # where the list items that are open begin in `_parts`
-        self._line_of: int | None = None  # the heading or row that is written in one line
-        self._code_of: int | None = None  # the outermost <pre> that is open
-        self._inner: list[str] = []  # pieces of that line, or of the code
-        self._mark = ""  # with which that line begins
-        self._n_inner = 0  # characters of that line so far, without white space
-        self._cells: list[str] = []
-        # By column, the number of rows, from the open one and from the next one on, in which an earlier cell stands
-        self._above: dict[int, int] = {}
-        self._below: dict[int, int] = {}
-        self._images: list[tuple[int, str, str]] = []  # the number of characters before each, description, address
-        self._n_characters = 0  # in `_parts`, without white space
-        self._anchors: dict[int, str] = {}  # by the number of characters before each
-        self._meanings = set[str]()  # of abbreviations, each of which is written once
-        self.heading = ""
-
-    def text(self) -> str:
-        """The Markdown written so far."""
-        lines = "".join(self._parts).split("\n")
-        return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip(" \t") for line in lines)).strip()
-
-    def anchors(self, text: str) -> tuple[Anchor, ...]:
-        """The ids of elements and their offsets in `text`, whose white space differs from that of the parts."""
-        found = zip(_offsets(text, self._anchors), self._anchors.values(), strict=True)
-        return tuple(Anchor(offset, name) for offset, name in found if offset < len(text))
-
-    def images(self, text: str) -> tuple[Image, ...]:
-        """The images in the order of `text`."""
-        images = sorted(self._images, key=itemgetter(0))  # a "¶" that ends a heading is counted, but not written
-        offsets = _offsets(text, [n for n, _, _ in images])
-        return tuple(Image(at, *image) for at, (_, *image) in zip(offsets, images, strict=True))
-
-    def write(self, body: "LexborNode", content: set[int]) -> None:
-        """Append the text of the outermost of the `content` nodes, or of the whole body if there are none."""
-        open_nodes = [(body, body.iter(include_text=True))]
-        outermost = None if content else body.mem_id
-        n_parts = 0  # open parts, whose headers and footers are kept
-        while open_nodes:
-            node, children = open_nodes[-1]
-            child = next(children, None)
-            if child is None:
-                open_nodes.pop()
-                n_parts -= node.tag in PARTS or node.mem_id in content
-                if node.mem_id == outermost:
-                    self._put("\n\n")
-                    outermost = None
-                elif outermost is not None:
-                    self._leave(node)
-            elif child.tag == "-text":
-                if outermost is not None:
-                    self._text(child.text())
-            elif child.mem_id not in self._left_out and (n_parts or child.tag not in OF_THE_PAGE):
-                n_parts += child.tag in PARTS or child.mem_id in content
-                if outermost is not None:
-                    self._enter(child)
-                elif child.mem_id in content:
-                    self._put("\n\n")
-                    outermost = child.mem_id
-                open_nodes.append((child, child.iter(include_text=True)))
-            elif child.tag in APART and outermost is not None:
-                self._text(" ")
-
-    def _enter(self, node: "LexborNode") -> None:
-        tag = node.tag or ""
-        name = node.id or (node.attributes.get("name") if tag == "a" else None)
-        if name:
-            self._anchor(name, is_inner=tag in _INLINE or self._code_of is not None or self._line_of is not None)
-        if self._code_of is not None:
-            self._break_code(tag)
-        elif self._line_of is not None:
-            self._inner.append(" " if tag in SPACED else "")
-            if tag in ("td", "th") and self._is_own_cell(node):
-                self._inner.clear()
-        elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
-            self._line_of, self._mark = node.mem_id, self._begin_row(node) if tag == "tr" else "#" * HEADINGS[tag]
-            self._inner, self._cells, self._n_inner = [], [], len(self._mark)
-        elif tag == "pre":
-            self._code_of, self._inner = node.mem_id, []
-        elif tag == "li":
-            self._put("\n- ")
-            self._items.append(len(self._parts))
-        elif tag == "br":
-            self._put("\n")
-        elif tag in BLOCKS or tag in ("tr", "td", "th"):
-            self._below = {}
-            self._put("\n\n")
-        if tag == "textarea" or (tag == "input" and node.attributes.get("type") in TYPED):
-            self._text(f" {node.attributes.get('value') or node.attributes.get('placeholder') or ''} ")
-        if tag in APART:
-            self._text(" ")
-        if tag in ("img", "figure", "area"):
-            says = dict.fromkeys(node.attributes.get(name) for name in ("alt", "title"))
-            description = " ".join(" ".join(filter(None, says)).split())
-            self._image(node, description)
-            self._text(f" {description} " if description else "")
-
-    def _anchor(self, name: str, *, is_inner: bool) -> None:
-        if len(name) <= MAX_TITLE and name.isprintable() and " " not in name:
-            if is_inner:
-                self._anchors.setdefault(self._n_characters, name)
-            else:
-                self._anchors[self._n_characters] = name
-
-    def _image(self, node: "LexborNode", description: str) -> None:
-        source = (node.attributes.get("src") or "").strip().replace(" ", "%20")
-        if _IMAGE.fullmatch(source) and self._code_of is None:
-            n_before = self._n_characters + (0 if self._line_of is None else self._n_inner)
-            self._images.append((n_before, self._escaped(description), source))
-
-    def _leave(self, node: "LexborNode") -> None:
-        tag = node.tag or ""
-        if tag in ("thead", "tbody", "tfoot") and self._line_of is None:
-            self._below = {}  # no cell stands in two of them
-        title = node.attributes.get("title") if tag == "abbr" else None
-        if title and title not in self._meanings:
-            self._meanings.add(title)
-            self._text(f" ({title})")
-        if self._code_of is not None:
-            if node.mem_id == self._code_of:
-                self._end_code()
-            elif tag != "br":
-                self._break_code(tag)
-        elif self._line_of is not None:
-            if tag in ("td", "th") and self._is_own_cell(node):
-                self._add_cell(_in_a_line("".join(self._inner)), _span(node, "colspan"), _span(node, "rowspan"))
-                self._inner.clear()
-            elif node.mem_id == self._line_of:
-                self._end_line(node)
-            elif tag in SPACED:
-                self._inner.append(" ")
-        elif tag == "li":
-            self._end_item()
-        elif tag in BLOCKS or tag in ("tr", "td", "th"):
-            self._put("\n\n")
-
-    def _text(self, text: str) -> None:
-        if self._code_of is not None or self._line_of is not None:
-            self._inner.append(text)
-            self._n_inner += _n_characters(self._escaped(text))
-        else:
-            self._put(re.sub(r"\s+", " ", text))
-
-    def _put(self, text: str) -> None:
-        begins_item = self._items and self._items[-1] == len(self._parts)
-        if begins_item or (text[:1] == " " and self._parts and self._parts[-1][-1] in " \n"):
-            text = text.lstrip()  # a line begins without blanks, and one blank is enough
-        if text:
-            self._parts.append(text)
-            self._n_characters += _n_characters(text)
-
-    def _is_own_cell(self, node: "LexborNode") -> bool:
-        return node.parent is not None and node.parent.mem_id == self._line_of
-
-    def _add_cell(self, text: str, n_columns: int, n_rows: int) -> None:
-        """Add a cell to the open row, and an empty one for each further column that it spans."""
-        self._pass_spanned()
-        first = len(self._cells)
-        last = max(first, min(first + n_columns, MAX_COLUMNS) - 1) if self._mark else first
-        cells = [self._escaped(text), *[""] * (last - first)]
-        if self._mark and n_rows > 1 and last < MAX_COLUMNS:
-            self._below |= dict.fromkeys(range(first, last + 1), n_rows - 1)
-        self._cells += cells
-        self._n_inner += len(cells)
-
-    def _pass_spanned(self) -> None:
-        """Add an empty cell for each of the next columns in which a cell of an earlier row stands."""
-        while len(self._cells) in self._above:
-            self._cells.append("")
-            self._n_inner += 1
-
-    def _begin_row(self, row: "LexborNode") -> str:
-        """The mark between the cells of a row; a row of one cell is written as a line without marks."""
-        self._above = self._below
-        self._below = {column: left - 1 for column, left in self._above.items() if left > 1}
-        cells = (cell for cell in row.iter() if cell.tag in ("td", "th") and cell.mem_id not in self._left_out)
-        n_cells = len([*islice(cells, 2)])
-        return "|" * (n_cells > 1 or (n_cells == 1 and 0 in self._above))
-
-    def _escaped(self, text: str) -> str:
-        return text.replace("|", "\\|") if self._line_of is not None and self._mark == "|" else text
-
-    def _end_line(self, node: "LexborNode") -> None:
-        if node.tag == "tr":
-            if self._mark:
-                self._pass_spanned()
-            is_first = bool(self._parts) and self._parts[-1].endswith("\n\n")
-            is_head = is_first and all(cell.tag == "th" for cell in node.iter())
-            row = f"| {' | '.join(self._cells)} |" if self._mark else "".join(self._cells)
-            self._put(f"\n{row}" + f"\n|{'--|' * len(self._cells)}" * (is_head and bool(self._mark)))
-        else:
-            title = _in_a_line("".join(self._inner))
-            if node.tag == "h1" and not self.heading:
-                self.heading = title
-            self._put(f"\n\n{self._mark} {title}\n\n")
-        self._line_of = None
-
-    def _break_code(self, tag: str) -> None:
-        """Add a line end if each line of code is an element of its own."""
-        starts_line = not self._inner or self._inner[-1].endswith("\n")
-        if tag == "br" or (tag in SPACED and not starts_line):
-            self._inner.append("\n")
-
-    def _end_code(self) -> None:
-        code = "".join(self._inner).strip("\n")
-        self._put(f"\n\n```\n{code}\n```\n\n")
-        self._code_of = None
-
-    def _end_item(self) -> None:
-        start = self._items.pop()
-        while len(self._parts) > start:
-            last = self._parts.pop().rstrip()
-            if last:
-                self._parts.append(last)
-                break
-
-
-def _span(cell: "LexborNode", name: str) -> int:
-    """How many columns or rows a cell spans."""
-    value = cell.attributes.get(name) or ""
-    return max(1, int(value)) if value.isdecimal() and len(value) < 5 else 1
-
-
-def _in_a_line(text: str) -> str:
-    return " ".join(text.split()).removesuffix("¶").strip()
-
-
-def _n_characters(text: str) -> int:
-    return sum(map(len, text.split()))
-
-
-def _offsets(text: str, numbers: Iterable[int]) -> Iterator[int]:
-    """Yield where in `text` as many characters precede, without white space, as each of ascending numbers says."""
-    words, n_characters = re.finditer(r"\S+", text), 0
-    word = next(words, None)
-    for number in numbers:
-        while word is not None and number >= n_characters + len(word[0]):
-            n_characters += len(word[0])
-            word = next(words, None)
-        yield len(text) if word is None else word.start() + max(0, number - n_characters)

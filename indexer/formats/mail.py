@@ -17,7 +17,7 @@ from quopri import decodestring
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import LEAST, MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
-from indexer.formats.html import to_markdown
+from indexer.formats.html import Page, joined, to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
 MAX_NESTED = 100  # parts that contain parts
@@ -66,10 +66,10 @@ class _WithAttachments(Format):
         Raises UnreadableError if the message cannot be read.
         """
         message = _checked(data)
-        texts, files = [_headers(message)], dict[str, Message]()
+        texts, files = [_plain(_headers(message))], dict[str, Message]()
         for leaf in _leaves(message):
             if isinstance(leaf, str):
-                texts.append(leaf)
+                texts.append(_plain(leaf))
                 continue
             name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
             if name and not (is_text and self._attached(name) is None):
@@ -80,11 +80,11 @@ class _WithAttachments(Format):
                 except UnreadableError as error:
                     file.left_out.add(record or "text", f"cannot be read: {error}", "part")
         if files:
-            texts.append(f"Attachments: {', '.join(files)}")
+            texts.append(_plain(f"Attachments: {', '.join(files)}"))
         title = _header(message, "Subject")[:MAX_TITLE] or file.name
-        text = "\n\n".join(text for text in texts if text.strip())
+        text, inlines = joined(texts)
         fields = tuple(_fields(message))
-        yield Document.of(file, title, text, record=record or None, fields=fields)
+        yield Document.of(file, title, text, inlines=inlines, record=record or None, fields=fields)
         read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
         for number, (name, part, found) in enumerate(read):
             whole = f"{record}/{name}" if record else name
@@ -235,11 +235,15 @@ def _bytes(part: Message) -> bytes:
     return payload if isinstance(payload, bytes) else b""
 
 
-def _text(part: Message) -> str:
+def _text(part: Message) -> Page:
     """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
     is_html = part.get_content_subtype() == "html"
     text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
-    return to_markdown(text).text if is_html else text
+    return to_markdown(text) if is_html else _plain(text)
+
+
+def _plain(text: str) -> Page:
+    return Page("", text, ())
 
 
 def _charset(part: Message) -> str | None:

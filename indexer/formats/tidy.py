@@ -46,6 +46,7 @@ def tidy(document: Document, problems: dict[str, str]) -> Document:
 def changed(document: Document, change: Callable[[str], str]) -> Document:
     """The document after a change of the pieces between the places in its text, which keep their lines."""
     places = {one.offset for one in document.headings} | {one.offset for one in document.anchors} | {*document.pages}
+    places |= {place for one in document.inlines for place in (one.offset, one.offset + len(one.words))}
     starts = sorted({0, *(offset for offset in places if offset > 0)})
     moved, pieces, size = {}, [], 0
     for start, end in pairwise([*starts, len(document.text)]):
@@ -58,6 +59,7 @@ def changed(document: Document, change: Callable[[str], str]) -> Document:
         headings=tuple(replace(one, offset=moved.get(one.offset, one.offset)) for one in document.headings),
         anchors=tuple(replace(one, offset=moved.get(one.offset, one.offset)) for one in document.anchors),
         pages=tuple(moved[page] for page in document.pages),
+        inlines=tuple(one._replace(offset=moved[one.offset], words=change(one.words)) for one in document.inlines),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.serve.rendered import coloured_lines, html_of, open_fences, rendered
-from cdesearch.store.schema import Chunk, Image
+from cdesearch.store.schema import Chunk, Inline
 
 CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
 
@@ -32,6 +32,9 @@ CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
         ("[[a b#c|d]] ![[e]]", '>d</a> !<a href="?q=e"'),
         ("`[[a]]`", "<code>[[a]]</code>"),
         ("[[1]](https://example.org)", 'href="https://example.org"'),
+        ("see (https://example.org/a_(b)).", 'see (<a href="https://example.org/a_(b)"'),
+        ("https://example.org/a?b=c&d, e", ">https://example.org/a?b=c&amp;d</a>, e"),
+        ("<b>[http://example.org](a.md)</b> `https://example.org`", '<b><a href="a.md" rel="noopener noreferrer">http'),
         ("![a *photo*](../b/a.png)", '<img src="../b/a.png" alt="a *photo*">'),
         ("![a *photo*](https://example.org/a.png)", "<p>a *photo*</p>"),
         ("<img src='a.png' onload='alert(1)' width=9>", '<img src="a.png" width="9">'),
@@ -91,8 +94,10 @@ def test_a_block_of_code_continues_in_the_next_chunks():
 
 def test_an_image_of_a_page_is_shown_in_the_place_of_its_description():
     sources = ("", "a.png"), ("", "b.png"), ('d"<', "c.png"), ("e", "//example.org/d.png")
-    images = tuple(Image(offset, *source) for offset, source in zip((0, 4, 11, 17), sources, strict=True))
-    html = rendered(replace(CHUNK, path="a.html", text='a c b\n\n| x d"< | e f |', images=images))["html"]
+    images = tuple(
+        Inline(at, words, "img", source) for at, (words, source) in zip((0, 4, 11, 17), sources, strict=True)
+    )
+    html = rendered(replace(CHUNK, path="a.html", text='a c b\n\n| x d"< | e f |', inlines=images))["html"]
     shown = re.sub(r"\n|</?(?:table|tbody|tr)>", "", html)
     assert shown == (
         '<img src="a.png" alt=""><p>a c <img src="b.png" alt="">b</p>'
@@ -105,15 +110,28 @@ def test_an_image_of_a_page_is_shown_in_the_place_of_its_description():
     [
         (
             "```\na\n```",
-            [Image(9, "", "b.png"), Image(9, "", "c.png")],
+            [Inline(9, "", "img", "b.png"), Inline(9, "", "img", "c.png")],
             '<pre><code>a\n</code></pre>\n<img src="b.png" alt="">\n<img src="c.png" alt="">',
         ),
-        ("| a | b\\|c d |", [Image(6, "b\\|c", "d.png")], '<td><img src="d.png" alt="b|c"> d</td>'),
-        ("a b", [Image(2, "b", "&" * 400)] * 20, "<p>a b</p>\n"),
+        ("| a | b\\|c d |", [Inline(6, "b\\|c", "img", "d.png")], '<td><img src="d.png" alt="b|c"> d</td>'),
+        ("a b", [Inline(2, "", "img", "&" * 400)] * 20, "<p>a b</p>\n"),
     ],
 )
 def test_images_neither_break_the_text_nor_repeat_it_nor_make_it_too_long(text, images, html):
-    assert html in rendered(replace(CHUNK, path="a.html", text=text, images=tuple(images)))["html"]
+    assert html in rendered(replace(CHUNK, path="a.html", text=text, inlines=tuple(images)))["html"]
+
+
+def test_the_links_and_emphases_of_html_are_shown():
+    inlines = (
+        Inline(0, "a *b*", "a", "c.html?d&e|f"), Inline(2, "*b*", "code"), Inline(8, "x\\|", "a", "javascript:g"),
+        Inline(8, "x\\|", "strong"), Inline(14, "other", "b"),
+    )  # fmt: skip
+    shown = '<p><a href="c.html?d&amp;e|f" rel="noopener noreferrer">a <code>*b*</code></a></p>'
+    cell = '<a rel="noopener noreferrer"><strong>x|</strong></a>'
+    chunk = replace(CHUNK, text="a *b*\n| x\\| | h |\n", inlines=inlines)
+    for path in ("a.html", "a.eml"):
+        html = rendered(replace(chunk, path=path))["html"]
+        assert html.startswith(shown) and f"<td>{cell}</td>" in html and "<b>" not in html
 
 
 def test_the_headers_of_a_mail_are_apart_from_its_text():

@@ -160,17 +160,31 @@ def test_an_image_has_the_place_of_its_description_or_of_what_follows_it():
         '<img src="https://example.org/x.png"><img src="//example.org/x.png"><img src="data:image/png,AA.png">'
     )
     assert page.text == "# Den\n\na bear\n\n| b\\|c Q \\| r d |  |\n\ns| S | t u\n\n```\ne\n```"
-    found = [(one.source, page.text[one.offset :].split()[:1]) for one in page.images]
+    found = [(one.address, page.text[one.offset :].split()[:1]) for one in page.inlines]
     assert found == [
         ("den.png", ["Den"]), ("i%201.svg", ["bear"]), ("q.png", ["Q"]), ("r.gif", ["|"]), ("s.png", ["S"]),
         ("end.png", []),
     ]  # fmt: skip
     chunks = list(
-        Chunker(make_tokenizer(), 8).split(replace(converted_document("a.html", "", page.text), images=page.images))
+        Chunker(make_tokenizer(), 8).split(replace(converted_document("a.html", "", page.text), inlines=page.inlines))
     )
-    assert [one.source for chunk in chunks for one in chunk.images] == [source for source, _ in found]
-    assert all(chunk.body.startswith(one.description, one.offset) for chunk in chunks for one in chunk.images)
-    assert page.images[2].description == "Q \\| r"
+    assert [one.address for chunk in chunks for one in chunk.inlines] == [source for source, _ in found]
+    assert all(chunk.body.startswith(one.words, one.offset) for chunk in chunks for one in chunk.inlines)
+    assert page.inlines[2].words == "Q \\| r"
+
+
+def test_links_and_emphases_have_the_places_of_their_words():
+    page = to_markdown(
+        '<h1>A <b>big</b> day</h1><p>a <a href="b c.html"><tt>__init__(a|b)</tt></a> <i>c <strong>d</strong></i></p>'
+        '<table><tr><td><a href="https://example.org/?e|f">g|h</a></td><td>i</td></tr></table>'
+        '<p><a href="j.html"><img src="j.png" alt="k"></a> <a href="javascript:l">l</a> <a href="#m">m</a> <b></b></p>'
+        f'<b>n<br>o</b> <a href="p.html"><h2>p</h2></a> <pre><b>q</b></pre> <b>{"r" * 301}</b>'
+    )
+    assert [tuple(one) for one in page.inlines if page.text.startswith(one.words, one.offset)] == [
+        (4, "big", "b", ""), (15, "__init__(a|b)", "a", "b%20c.html"), (15, "__init__(a|b)", "code", ""),
+        (29, "c d", "i", ""), (31, "d", "strong", ""), (36, "g\\|h", "a", "https://example.org/?e|f"),
+        (48, "k", "a", "j.html"), (48, "k", "img", "j.png"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["two words", "", "a" * 501, "a\x1bb"])

@@ -39,6 +39,14 @@ def alternatives(plain, html):
     return bytes(made)
 
 
+def test_the_links_and_emphases_of_a_message_have_their_places_in_its_text():
+    rich = b"Content-Type: text/html\n\n<p>The <b>bear</b> <a href='https://example.org'>sleeps</a>.</p>"
+    document, *_ = documents("a.eml", message(b"\n\xef\xbc\xa1 note", rich, attachment("b.txt", b"c")))
+    assert [(document.text[one.offset :][: len(one.words)], one.element) for one in document.inlines] == [
+        ("bear", "b"), ("sleeps", "a"),
+    ]  # fmt: skip
+
+
 def test_the_files_of_an_attached_archive_are_read_but_no_archive_in_it():
     inner = message(attachment("d.zip", zipped({"bee.md": "honey"})))
     data = zipped({"a/den.md": "bear den", "b.csv": "who,what\nAnn,fox\n", "c.eml": inner})

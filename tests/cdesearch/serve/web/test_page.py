@@ -410,7 +410,7 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
 
 
 def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, tmp_path):
-    crew = "<table><tr><th>Cook<th>Bosun</tr><tr><td>Ann <img src=../ann.png><td>Bo</tr></table>"
+    crew = "<table><tr><th>Cook<th>Bosun</tr><tr><td><a href=../tea.eml>Ann</a> <img src=../ann.png><td>Bo</tr></table>"
     head = {"From": "Ann <ann@example.org>", "To": "Bo", "Date": "Mon, 2 Mar 2026 15:00:00 +0100", "Subject": "Tea"}
     mail = "".join(f"{name}: {value}\n" for name, value in head.items()) + "\nThe kettle leaks."
     root = write_pages(tmp_path / "own", {"docs/crew.html": crew, "tea.eml": mail})
@@ -425,6 +425,7 @@ def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, 
             width = "return document.querySelector('#preview td img')?.naturalWidth"
             browser.wait(lambda: browser.script(width) == 30)
             assert [cell.text for cell in browser.every("#preview :is(th, td)")] == ["Cook", "Bosun", "Ann", "Bo"]
+            assert "document=tea.eml" in browser.every("#preview td a")[0].get_attribute("href")
             browser.open("/?q=leaking+kettle+of+Ann")
             browser.wait(lambda: browser.every("#preview .fields"))
             fields = [field.text for field in browser.every("#preview .fields > div")]
