@@ -10,9 +10,11 @@ import subprocess
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import PurePath
+from typing import Any
 
 from cdesearch.child_process import python_module, same_modules
 from cdesearch.errors import NotIndexedError
+from cdesearch.search.documents import DocumentReader
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from cdesearch.store.opening import RegularFile, hash_contents
@@ -50,13 +52,20 @@ def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
     return contents, record.file_hash
 
 
-def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str]) -> tuple[bytes, int, int]:
-    """A page of a PDF as a PNG of a width in pixels, with the stems `words` marked.
+def scanned_lines(index: Index, path: str, page: int) -> list[tuple[str | int, ...]]:
+    """The recognised lines of a page of a PDF, each with its words and edges; none of a page with text of its own."""
+    chunks = DocumentReader(index).document(path) if index.manifest.has_ocr else ()
+    lines = (line for chunk in chunks for line in chunk.inlines if line.edges[:1] == (page,))
+    return [(line.words, *line.edges[1:]) for line in lines]
+
+
+def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str], lines: Sequence[Any]) -> tuple[bytes, int, int]:
+    """A page of a PDF as a PNG of a width in pixels, with the stems `words` marked, also on scanned `lines`.
 
     Returns also the number of pages, and the height of the middle mark in percent from the top. Another process draws,
     because a hostile file can make it crash. Raises NotIndexedError if it fails.
     """
-    asked = json.dumps({"page": page, "width": width, "words": words}).encode()
+    asked = json.dumps({"page": page, "width": width, "words": words, "lines": lines}).encode()
     try:
         drawn = subprocess.run(
             [*DRAW, str(os.getpid())],

@@ -179,7 +179,7 @@ def _with_inlines(chunk: Chunk) -> str:
 
 def _tags(inlines: Iterable[Inline], body: str) -> Iterator[tuple[int, bool, int, int, str]]:
     """Yield the tags of inline elements: where each begins, its order there, where the text goes on, and the tag."""
-    for number, (start, words, element, address) in enumerate(inlines):
+    for number, (start, words, element, address, _) in enumerate(inlines):
         end = start + len(words)
         source = escape(address).replace("|", "&#124;")  # in a cell of a table
         said = words.replace("\\|", "|")

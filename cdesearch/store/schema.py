@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     from cdesearch.store.vector_format import VectorFormat
 
 
+EDGE = 10_000  # the right and the lower edge of a page
+
+
 class Inline(NamedTuple):
-    """An image, a link or an emphasis in a text, of which the text itself has only the words."""
+    """An image, a link, an emphasis or a line of a scanned page, of which the text itself has only the words."""
 
     offset: Number  # of its words in the text, or without words of what follows it, in characters
     words: str  # the description of an image, or the words that are linked or emphasised, as the text has them
-    element: str = "img"  # the name of its HTML element
+    element: str  # the name of its HTML element, or "line"
     address: str = ""  # of the image or the target, relative to the document
+    # The page of a line, from 1, and its left, upper, right and lower edge there, from 0 to EDGE
+    edges: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,7 @@ class Chunk:
     anchor: str | None = None  # the id of the element at its start, or the last one above it (HTML, electronic books)
     indent: str = ""  # of its first line of code; `text` begins with the first visible character
     places: LinePlaces = NO_PLACES  # of its other lines, as far as they differ
-    inlines: tuple[Inline, ...] = ()  # of HTML, in the order of their starts
+    inlines: tuple[Inline, ...] = ()  # of HTML and scanned pages, in the order of their starts
     fields: tuple[tuple[str, str], ...] = ()  # of its document or record, such as ("status", "open"); names may repeat
     # The line, counted from 0, of `location`: in the Python API, that of a hit with most words of the query.
     row: int = field(default=0, compare=False)

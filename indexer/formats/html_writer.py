@@ -129,12 +129,9 @@ class Writer:
         name = node.id or (node.attributes.get("name") if tag == "a" else None)
         if name:
             self._anchor(name, is_inner=tag in _INLINE or self._code_of is not None or self._line_of is not None)
-        if tag in SPACED:
-            self._open.clear()
+        self._begin_inline(node, tag)
         if self._code_of is not None:
             self._break_code(tag)
-        elif tag in SHOWN and not (self._open and self._open[-1].element == "code"):
-            self._begin_inline(node, SHOWN[tag])
         elif self._line_of is not None:
             self._inner.append(" " if tag in SPACED else "")
             if tag in ("td", "th") and self._is_own_cell(node):
@@ -176,12 +173,15 @@ class Writer:
             end = start + _n_characters(self._escaped(description))
             self._inlines.append(_Inline(node.mem_id, start, "img", source, end))
 
-    def _begin_inline(self, node: "LexborNode", element: str) -> None:
-        """Begin a link or an emphasis; not a link that leads nowhere or to another place of the page."""
-        target = (node.attributes.get("href") or "").strip().replace(" ", "%20") if element == "a" else ""
-        if element != "a" or _TARGET.fullmatch(target):
-            self._open.append(_Inline(node.mem_id, self._n_before(), element, target))
-            self._inlines.append(self._open[-1])
+    def _begin_inline(self, node: "LexborNode", tag: str) -> None:
+        """Begin a link or an emphasis, unless it is in code, or leads nowhere or to another place of the page."""
+        if tag in SPACED:
+            self._open.clear()
+        elif tag in SHOWN and self._code_of is None and not (self._open and self._open[-1].element == "code"):
+            target = (node.attributes.get("href") or "").strip().replace(" ", "%20") if tag == "a" else ""
+            if tag != "a" or _TARGET.fullmatch(target):
+                self._open.append(_Inline(node.mem_id, self._n_before(), SHOWN[tag], target))
+                self._inlines.append(self._open[-1])
 
     def _n_before(self) -> int:
         """The number of characters written so far, without white space."""
@@ -303,6 +303,7 @@ def _span(cell: "LexborNode", name: str) -> int:
 
 
 def in_a_line(text: str) -> str:
+    """The words of a text with one blank between them, without the sign of a link to its heading."""
     return " ".join(text.split()).removesuffix("¶").strip()
 
 

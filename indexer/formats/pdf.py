@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
 
+from cdesearch.store.schema import EDGE, Inline
 from indexer.formats.format import Document, Format, Heading, OpenFile, UnreadableError, documents_inside
 from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
 from indexer.formats.pdf_layout import COMPOUND, rows_of, text_of, without_repeated
@@ -26,6 +27,7 @@ PROPERTIES = {key: key for key in ("Title", "Author", "Subject", "Keywords")} | 
 class _Page(NamedTuple):
     segments: list[Segment]
     notes: list[str]
+    scan: tuple[float, float] | None = None  # the width and height in points of a page whose text is recognised
 
 
 class Pdf(Format):
@@ -79,6 +81,7 @@ class _Text:
     headings: list[Found] = field(default_factory=list)
     compounds: set[str] = field(default_factory=set)  # words with a hyphen within a line
     sizes: Counter[float] = field(default_factory=Counter)  # characters in each font size
+    lines: list[Inline] = field(default_factory=list)  # of scanned pages
 
     def add(self, pages: Sequence[_Page]) -> None:
         """Add neighbouring pages."""
@@ -93,7 +96,10 @@ class _Text:
             if self.starts:
                 self._put("\n\n")
             self.starts.append(self.size)
+            n_parts = len(self.parts)
             self._add_rows(segments, body_size)
+            if page.scan is not None:
+                self._add_lines(segments, *page.scan, "".join(self.parts[n_parts:]))
             for note in page.notes:
                 self._put(f"\n\n{note}")
 
@@ -103,7 +109,14 @@ class _Text:
         end = self.starts[1] if len(self.starts) > 1 else self.size
         on_first_page = [heading for heading in headings if heading.offset < end]
         title = title or min(on_first_page, key=lambda heading: heading.level, default=Heading(0, 1, file.name)).title
-        return Document.of(file, title, "".join(self.parts), headings=headings, pages=tuple(self.starts))
+        return Document.of(
+            file,
+            title,
+            "".join(self.parts),
+            headings=headings,
+            pages=tuple(self.starts),
+            inlines=tuple(sorted(self.lines)),
+        )
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
         blocks = found_headings(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
@@ -115,6 +128,19 @@ class _Text:
                 shown = " ".join(shown.split())
                 self.headings.append(found._replace(offset=self.size, title=shown))
             self._put(shown)
+
+    def _add_lines(self, segments: Sequence[Segment], width: float, height: float, text: str) -> None:
+        """Add where the recognised lines of the last page are on it; `text` is that of the page."""
+        ends = Counter[str]()  # of the last line with the same words
+        for segment in segments:
+            words = segment.text.removesuffix("-")
+            start = text.find(words, ends[words])
+            if words and start >= 0:
+                ends[words] = start + len(words)
+                x, y = (segment.left, segment.right), (segment.y + segment.size, segment.y)
+                edges = [part for left, top in zip(x, y, strict=True) for part in (left / width, 1 - top / height)]
+                places = (min(EDGE, max(0, round(EDGE * edge))) for edge in edges)
+                self.lines.append(Inline(self.starts[-1] + start, words, "line", "", (len(self.starts), *places)))
 
     def _put(self, text: str) -> None:
         self.parts.append(text)
@@ -142,7 +168,7 @@ def _pages(pdf: Any, file: OpenFile) -> Iterator[_Page]:
 def _page(pdf: Any, number: int, file: OpenFile, *, is_reversed: bool) -> _Page:
     import pypdfium2
 
-    page = pdf[number]
+    page, scan = pdf[number], None
     try:
         notes, has_others = notes_of(pdf, page, number, file)
         if has_others:  # what they show becomes text of the page
@@ -154,11 +180,11 @@ def _page(pdf: Any, number: int, file: OpenFile, *, is_reversed: bool) -> _Page:
         segments = segments_of(page, is_reversed=is_reversed, is_turned=rotation % 180 != 0)
         if file.has_ocr and not segments and any(True for _ in page.get_objects(max_depth=1)):
             page.set_rotation(rotation)
-            segments = _recognised(page, file)
+            segments, scan = _recognised(page, file), page.get_size()
     finally:
         page.close()
     shown = "".join("".join(segment.text.split()) for segment in segments) if notes else ""
-    return _Page(segments, [note for note in notes if "".join(note.split()) not in shown])
+    return _Page(segments, [note for note in notes if "".join(note.split()) not in shown], scan)
 
 
 def _recognised(page: Any, file: OpenFile) -> list[Segment]:

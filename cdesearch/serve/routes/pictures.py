@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from cdesearch.search.passage_lines import query_words
-from cdesearch.serve.folder_files import draw_page, read_image, read_pdf
+from cdesearch.serve.folder_files import draw_page, read_image, read_pdf, scanned_lines
 from cdesearch.serve.routes.parameters import IndexName, QueryText, State
 from cdesearch.store.opening import hash_contents
 from cdesearch.store.schema import text_hash
@@ -50,10 +50,11 @@ async def page(
 
     def drawn() -> Response:
         pdf, contents_hash = served.searcher.read(lambda newest: read_pdf(newest, path))
-        headers = _kept(text_hash(f"{contents_hash} {page} {width} {words}"))
+        lines = served.searcher.read(lambda newest: scanned_lines(newest, path, page))
+        headers = _kept(text_hash(f"{contents_hash} {page} {width} {words} {lines}"))
         if _is_known(request, headers):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        picture, count, middle = draw_page(pdf, page, width, words)
+        picture, count, middle = draw_page(pdf, page, width, words, lines)
         headers |= {"Page-Count": str(count), "Middle-Mark": str(middle)}
         return Response(picture, headers=headers, media_type="image/png")
 

@@ -10,6 +10,7 @@ from pdf_pages import Line, pdf_of
 from PIL import Image, ImageDraw, ImageFont
 
 from cdesearch.store.index import Index
+from cdesearch.store.schema import EDGE
 from indexer.formats.format import Columns, LeftOut, OpenFile, UnreadableError
 from indexer.formats.registry import read
 
@@ -60,6 +61,10 @@ def test_only_the_pages_without_text_are_recognised():
     scan = drawn("The whale sings at night.", "Nobody knows why.")
     document, signs = text_of("a.pdf", saved(scan, "PDF", resolution=150))
     assert document.text.split("\n") == ["The whale sings at night.", "Nobody knows why."] and len(signs) == 1
+    assert [document.text[one.offset :].startswith(one.words) for one in document.inlines] == [True, True]
+    page, left, top, right, bottom = document.inlines[1].edges
+    assert page == 1 and left < 0.1 * EDGE and 0.4 * EDGE < right < 0.5 * EDGE  # 360 of 900 pixels, and a margin
+    assert 0.4 * EDGE < top < 0.5 * EDGE and 0.65 * EDGE < bottom < 0.8 * EDGE
     blank_and_text = pdf_of([[], [Line(50, 700, "the cat")]])
     document, signs = text_of("b.pdf", blank_and_text)
     assert document.text.strip() == "the cat" and document.pages == (0, 2) and signs == []

@@ -37,6 +37,12 @@ def png():
     return file.getvalue()
 
 
+def marked(picture):
+    """The box of all marks."""
+    yellow = ImageChops.subtract(picture.getchannel("R"), picture.getchannel("B"))
+    return yellow.point(lambda value: 255 * (value > 120)).getbbox()
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tiny_checkpoint):
     """A folder beside a file that is not indexed, with what a page may and may not show."""
@@ -73,13 +79,20 @@ def test_a_page_is_a_picture_with_the_words_of_the_query_marked(folder, name, co
     assert (response.headers["content-type"], response.headers["page-count"]) == ("image/png", count)
     picture = Image.open(io.BytesIO(response.content))
     assert picture.size == size
-    yellow = ImageChops.subtract(picture.getchannel("R"), picture.getchannel("B"))
-    marks = yellow.point(lambda value: 255 * (value > 120)).getbbox()
+    marks = marked(picture)
     assert all(abs(found - expected) <= 2 for found, expected in zip(marks, box, strict=True)), marks
     assert abs(int(response.headers["middle-mark"]) - 100 * (box[1] + box[3]) / 2 / size[1]) <= 1
     known = {"If-None-Match": response.headers["etag"]}
     assert folder.get(f"pages/{name}", params=asked, headers=known).status_code == 304
     assert folder.get(f"pages/{name}", params={**asked, "q": "hum"}, headers=known).status_code == 200
+
+
+@pytest.mark.parametrize("pdf", [pdf_of([[]]), pdf_of([[]], rotate=90)], ids=["upright", "turned"])
+def test_the_words_of_the_query_are_marked_on_the_lines_of_a_scanned_page(pdf):
+    lines = [["a turbine", 1000, 2000, 5500, 2500], ["hums", 1000, 3000, 5500, 3500]]
+    picture = Image.open(io.BytesIO(folder_files.draw_page(pdf, 1, 1000, ["turbin"], lines)[0]))
+    box = [edge / 10_000 * size for edge, size in zip((2000, 2000, 5500, 2500), picture.size * 2, strict=True)]
+    assert all(abs(found - expected) <= 4 for found, expected in zip(marked(picture), box, strict=True)), box
 
 
 REFUSED = {
@@ -120,11 +133,11 @@ def test_an_image_of_the_folder_runs_no_scripts(folder):
 def test_a_file_that_cannot_be_drawn_ends_only_the_process_that_draws(monkeypatch, pdf):
     monkeypatch.setattr(folder_files, "SECONDS", 3)
     with pytest.raises(NotIndexedError, match="Page 1 cannot be drawn"):
-        folder_files.draw_page(pdf, 1, 600, ["turb"])
+        folder_files.draw_page(pdf, 1, 600, ["turb"], [])
 
 
 @pytest.mark.parametrize("paper", [b"[0 0 1e9 1e9]", b"[0 0 0 0]", b"[0 0 1 99999]", b"[0 0 9999 1]"])
 def test_paper_of_any_size_has_a_limited_number_of_pixels(paper):
-    picture, *_ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"])
+    picture, *_ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"], [])
     width, height = Image.open(io.BytesIO(picture)).size
     assert width * height < 10_000_000
