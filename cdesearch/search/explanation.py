@@ -11,7 +11,7 @@ from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import quoted, read_chunks, read_table
 from cdesearch.search.exact import ExactTerm, exact_terms, idf
 from cdesearch.search.fusion import FUSION, SHARE, Evidence
-from cdesearch.search.lexical import ExactHits, exact_hits, searched_words, text_search, unknown_words
+from cdesearch.search.lexical import ExactHits, exact_hits, text_search, unknown_words
 from cdesearch.search.options import Mode
 from cdesearch.search.ranking import lifts, ranked_words
 from cdesearch.search.reader import GenerationReader, ReadQuery
@@ -166,7 +166,7 @@ def _words(reader: GenerationReader, query: SearchRequest, row: int, chunk: Chun
 
 def _word(reader: GenerationReader, word: str, times: int, chunk: Chunk, unknown: Collection[str]) -> Word:
     n_chunks = reader.index.manifest.n_chunks
-    unknown = [one for one in searched_words(reader.index, word) if one in unknown]
+    unknown = [word] if word in unknown else []
     search = text_search(reader.index, word, unknown).select(["_score"]).with_row_id()
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
     search = text_search(reader.index, word, unknown).select(["_score"])

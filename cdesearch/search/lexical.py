@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -72,18 +72,18 @@ def lexical_hits(
     return table, bool(phrases)
 
 
-def text_search(index: Index, query: str, unknown: Collection[str] = ()) -> Any:
+def text_search(index: Index, query: str, unknown: Sequence[str] = ()) -> Any:
     """The search for the words of a query, in texts and in the names of their files.
 
     For the `unknown` ones, which the corpus does not contain, it searches for words that differ in one letter or in the
     order of two.
     """
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
-    return search.nearest_to_text(_any_of(searched_words(index, query), unknown))
+    return search.nearest_to_text(_any_of(searched_words(index, query), _alike(index, unknown)))
 
 
 def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[str]:
-    """The stems of long words of a query that the corpus does not contain in any form.
+    """The long words of a query that the corpus does not contain in any form.
 
     `found` are the words of some of its chunks.
     """
@@ -91,7 +91,7 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
     for run in runs_of(query):
         words = searched_words(index, run) if run.isalpha() and len(run) >= LEAST_MISSPELLED else {}
         if words and not any(f" {word} " in text for word in words) and not _is_known(index, words):
-            unknown.append(next(iter(words)))
+            unknown.append(run)
     return unknown[:MOST_MISSPELLED]
 
 
@@ -113,19 +113,34 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
     )
     for name in islice(unseen, MOST_NAMES):
         words = searched_words(index, name)
-        alike = [*words][:1] if len(name) >= LEAST_MISSPELLED else []
+        alike = [name] if len(name) >= LEAST_MISSPELLED else []
         if words and not _is_known(index, words, alike):
             return name
     return None
 
 
-def _is_known(index: Index, words: Mapping[str, float], alike: Collection[str] = ()) -> bool:
-    search = index.async_chunks.query().nearest_to_text(_any_of(words, alike))
+def _is_known(index: Index, words: Mapping[str, float], alike: Sequence[str] = ()) -> bool:
+    search = index.async_chunks.query().nearest_to_text(_any_of(words, _alike(index, alike)))
     return bool(read_candidates(index, search, ["_score"], 1, None).num_rows)
 
 
-def _any_of(words: Mapping[str, float], unknown: Collection[str] = ()) -> Any:
-    """The query of LanceDB for chunks with any of these words, each with its weight, or with one like the `unknown`.
+def _alike(index: Index, unknown: Sequence[str]) -> Iterator[Any]:
+    """Yield the queries of LanceDB for stems that differ from that of an `unknown` word in one letter, and for the
+    stems of all words that differ from it in the order of two neighbouring letters.
+    """
+    from lancedb import query as lance
+
+    match: Any = lance.MatchQuery
+    for word in unknown:
+        swapped = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
+        stems = dict.fromkeys(stem for one in swapped for stem in searched_words(index, one))
+        stem = next(iter(searched_words(index, word)))
+        yield match(stem, "words", boost=MISSPELLED_WEIGHT, fuzziness=1, prefix_length=1)
+        yield match(" ".join(stems), "words", boost=MISSPELLED_WEIGHT)
+
+
+def _any_of(words: Mapping[str, float], alike: Iterable[Any] = ()) -> Any:
+    """The query of LanceDB for chunks with any of these words, each with its weight, or for any of the queries `alike`.
 
     LanceDB computes several queries of one word each faster than one of many, up to a number of them.
     """
@@ -140,14 +155,7 @@ def _any_of(words: Mapping[str, float], unknown: Collection[str] = ()) -> Any:
         parts = [(" ".join(word for word in words if words[word] == weight), weight) for weight in {*words.values()}]
     columns = {"words": 1.0, "names": NAMES_WEIGHT}
     each = [match(part, column, boost=weight * share) for part, weight in parts for column, share in columns.items()]
-    each += [match(one, "words", boost=MISSPELLED_WEIGHT, fuzziness=1, prefix_length=1) for one in unknown]
-    each += [match(_with_two_swapped(one), "words", boost=MISSPELLED_WEIGHT) for one in unknown]
-    return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each])
-
-
-def _with_two_swapped(word: str) -> str:
-    """All words that differ from a word in the order of two neighbouring letters, separated by spaces."""
-    return " ".join(word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
+    return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in (*each, *alike)])
 
 
 def searched_words(index: Index, query: str) -> dict[str, float]:

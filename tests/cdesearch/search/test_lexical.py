@@ -131,7 +131,7 @@ def test_a_large_index_reads_all_texts_only_for_a_phrase_that_the_best_lack(crow
 def named(tmp_path_factory, tiny_checkpoint):
     root = tmp_path_factory.mktemp("named")
     (root / "apollo").mkdir()
-    (root / "sourdough-troubleshooting.md").write_text("# Why is my bread flat?\n\nThe oven is cold.\n")
+    (root / "sourdough-troubleshooting.md").write_text("# Why is my bread flat?\n\nThe primary oven is cold.\n")
     (root / "index.md").write_text("# Sourdough troubleshooting\n\n" + "See sourdough-troubleshooting.md. " * 5)
     (root / "Einkommensteuerbescheid.txt").write_text("Nachzahlung 2023: 14 Euro\n")
     (root / "apollo" / "minutes.md").write_text("We met on Tuesday.\n")
@@ -163,6 +163,7 @@ def test_a_file_is_found_by_its_name_its_folder_and_its_fields(named, query, exp
 def test_one_wrong_letter_or_two_swapped_in_a_long_word_find_it_unless_the_corpus_has_the_word(named):
     assert paths(named, "the fenke") == []  # a short word may be another word
     assert {*paths(named, "bisode sourdugh")} == {*paths(named, "sourdouhg")} == {"index.md"}
+    assert paths(named, "primray") == ["sourdough-troubleshooting.md"]  # their stems differ in more than two letters
     assert paths(named, "postponed")[0] == "front.md"
     for query in ("sourdugh", "sourdouhg"):
         hit = named.search(query, mode="text").hits[0]
