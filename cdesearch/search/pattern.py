@@ -43,12 +43,19 @@ def pattern_condition(index: Index, regex: str) -> str:
     return f"regexp_like(text, {pattern}) AND regexp_like({_BODY}, {pattern})"
 
 
-def rows_in_order(index: Index, condition: str) -> RowIds:
-    """The row ids (n,) of all chunks that fulfil an SQL condition, in the order of their paths and lines."""
+def rows_in_order(index: Index, condition: str, *, only_first: bool = False) -> RowIds:
+    """The row ids (n,) of all chunks that fulfil an SQL condition, in the order of their paths and lines.
+
+    With `only_first`, only those of the first chunk of each document are returned.
+    """
     query = index.async_chunks.query().where(condition)
-    table = read_table(index, query.select({"path": "path", "line": _number("line_start")}).with_row_id())
-    table = table.sort_by([("path", "ascending"), ("line", "ascending"), ("_rowid", "ascending")])
+    columns = {"path": "path", "document": "document_id", "line": _number("line_start"), "ordinal": _number("ordinal")}
+    table = read_table(index, query.select(columns).with_row_id())
+    table = table.sort_by([(name, "ascending") for name in ("path", "line", "ordinal", "_rowid")])
     rows: RowIds = table["_rowid"].to_numpy()
+    if only_first:
+        firsts = {document: at for at, document in reversed([*enumerate(table["document"].to_pylist())])}
+        rows = rows[sorted(firsts.values())]
     return rows
 
 

@@ -27,7 +27,7 @@ K = 10  # hits, unless the caller asks for another number
 class SearchRequest:
     """What to search for, in which files, and how. Raises QueryError for a value that no search accepts."""
 
-    text: str  # as it was typed, with the operators of `query_syntax`
+    text: str  # as it was typed, with the operators of `query_syntax`; without words, files are listed by path
     k: int = K
     mode: Mode = "hybrid"
     path: tuple[str, ...] = ()  # globs of which the path of a file must match one; none allows every path
@@ -52,10 +52,10 @@ class SearchRequest:
         object.__setattr__(self, "text", normal(self.text))  # as the texts of an index
         if self.regex == "":
             raise QueryError("The pattern is empty.", "Omit it to search for words alone.")
-        if self.regex is None and not self.words.strip().strip('"“”').strip():
+        if self.regex is None and not self.words.strip().strip('"“”').strip() and not self.lists_documents:
             if self.words != self.text:
                 raise QueryError(
-                    "The query names only what to leave out or where to search.",
+                    "The query names only what to leave out.",
                     f'Add words to search for, or write "{self.text.strip():.40}" in quotation marks.',
                 )
             raise QueryError("The query is empty.", "Type some words.")
@@ -79,6 +79,11 @@ class SearchRequest:
     def words(self) -> str:
         """The words to search for: the text without its operators."""
         return self.query.words
+
+    @property
+    def lists_documents(self) -> bool:
+        """Whether there is nothing to search for, so that the documents that pass the filters are listed."""
+        return self.regex is None and not self.words and self.has_filter
 
     @property
     def has_filter(self) -> bool:

@@ -26,7 +26,7 @@ TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "mon
 MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
 # The elements that are shown as such, by their names and others for the same
-SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "mark", "s", "strong", "sub", "sup", "u")}
+SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
 SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em"}
 
 # Their ids do not replace that of the block around them.

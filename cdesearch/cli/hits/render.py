@@ -183,7 +183,8 @@ def record_names(place: "Chunk | Passage", cells: str | None = None) -> list[str
 def heading(shown: Shown, rank: int, hit: Hit) -> tuple[str, str, str]:
     """The rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
     confidence = "" if hit.confidence is None else f"  {as_percentage(hit.confidence)}"
-    return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}"
+    is_ranked = (hit.dense_score, hit.text_score) != (None, None)  # others are in the order of their paths
+    return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}" if is_ranked else ""
 
 
 def as_percentage(confidence: float) -> str:

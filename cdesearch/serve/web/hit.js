@@ -82,7 +82,8 @@ const dateOf = ({ date }) => DATES.format(new Date(`${date}T00:00`));
 const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
 /** Returns a word for the confidence; the numbers are its title. */
-function scoreOf({ confidence, score }) {
+function scoreOf({ confidence, score, dense_score: dense, text_score: text }) {
+  if (dense === null && text === null) return null; // hits without words to search for are in the order of their paths
   const numbers = `score ${fixed(score)}`;
   if (confidence === null) return el("span", { class: "score" }, numbers);
   const percent = Math.min(99, Math.max(1, Math.round(100 * confidence))); // no estimate is certain

@@ -15,7 +15,7 @@ FILES = {
     "b.md": "The rehearsal about the puppet\ndisplay, without a firework.\n",
     "src/c.md": "The rehearsal of the café is a display in C++ and 漢字の花火.\n",
     "src/d.py": "rehearsal = display(dry_run=True)\n",
-    "tests/e.md": "A rehearsal, FIREWORKS, and a display.\n",
+    "tests/e.md": "A rehearsal, FIREWORKS, and a display.\n" + "The FIREWORKS begin.\n" * 200,  # several chunks
 }
 
 
@@ -101,6 +101,21 @@ def test_operators_narrow_what_a_program_allows(opened):
     assert not opened.search("rehearsal type:py", type="md").hits
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "found"),
+    [
+        ("path:src", {}, ["src/c.md", "src/d.py"]),
+        ("-path:src type:md", {}, ["a.md", "b.md", "tests/e.md"]),
+        ("", {"type": "py"}, ["src/d.py"]),
+        ("-fireworks", {"path": "tests"}, []),
+        ("", {"since": "7d"}, [*FILES]),
+    ],
+)
+def test_without_words_the_files_that_pass_the_filters_are_listed_by_path(opened, text, options, found):
+    hits = opened.search(text, **options)
+    assert [hit.chunk.path for hit in hits] == found and not any(hit.chunk.ordinal for hit in hits)
+
+
 def test_the_words_of_operators_are_not_marked():
     assert query_words("puppet -fireworks path:src") == query_words("puppet")
 
@@ -108,8 +123,7 @@ def test_the_words_of_operators_are_not_marked():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("-fireworks", 'only what to leave out or where to search. Add words to search for, or write "-fireworks" in'),
-        ("path:src type:md", "only what to leave out or where to search"),
+        ("-fireworks", 'only what to leave out. Add words to search for, or write "-fireworks" in'),
         ("a type:word", "There is no file type word. The types are "),
         ("a -type:word", "There is no file type word. The types are "),
     ],

@@ -70,7 +70,7 @@ def test_the_line_of_a_hit_is_the_one_with_its_words_in_the_passage_that_is_show
     hit = Hit(1, 1.0, CODE, None, None)
     render.show_plain(shown_for("whale"), [HitGroup(hit)])
     heading, first, *_ = capsys.readouterr().out.splitlines()
-    assert heading.startswith(" 1 a.txt:125 ") and first.strip() == LINES[12]
+    assert heading.startswith(" 1 a.txt:125") and first.strip() == LINES[12]
     (shown,) = render.result_as_json("whale", "text", SearchResult((hit,)), lambda _: Path.cwd())["hits"]
     assert (shown["line"], shown["line_start"], shown["line_end"]) == (125, 101, 139)
 
