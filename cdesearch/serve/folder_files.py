@@ -59,13 +59,15 @@ def scanned_lines(index: Index, path: str, page: int) -> list[tuple[str | int, .
     return [(line.words, *line.edges[1:]) for line in lines]
 
 
-def draw_page(pdf: bytes, page: int, width: int, words: Sequence[str], lines: Sequence[Any]) -> tuple[bytes, int, int]:
-    """A page of a PDF as a PNG of a width in pixels, with the stems `words` marked, also on scanned `lines`.
+def draw_page(
+    pdf: bytes, page: int, width: int, words: Sequence[str], quote: str, lines: Sequence[Any]
+) -> tuple[bytes, int, int]:
+    """A page of a PDF as a PNG of a width in pixels, with the stems `words` and a quotation marked, also on `lines`.
 
     Returns also the number of pages, and the height of the middle mark in percent from the top. Another process draws,
     because a hostile file can make it crash. Raises NotIndexedError if it fails.
     """
-    asked = json.dumps({"page": page, "width": width, "words": words, "lines": lines}).encode()
+    asked = json.dumps({"page": page, "width": width, "words": words, "quote": quote, "lines": lines}).encode()
     try:
         drawn = subprocess.run(
             [*DRAW, str(os.getpid())],

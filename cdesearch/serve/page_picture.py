@@ -1,18 +1,20 @@
 """A process that draws one page of a PDF, which may be hostile: `python -m cdesearch.serve.page_picture PARENT`.
 
-A line of JSON arrives on stdin, with the number of the page, the width, the stems to mark and the lines of a scanned
-page, each with its words and edges, and then the PDF. The number of pages and the height of the middle mark in percent
-from the top, 0 without marks, are written to stdout, in a line of their own, and then the picture as a PNG. Without
-one, the exit code is not 0.
+A line of JSON arrives on stdin, with the number of the page, the width, the stems and the quotation to mark, and
+the lines of a scanned page, each with its words and edges, and then the PDF. The number of pages and the height of the
+middle mark in percent from the top, 0 without marks, are written to stdout, in a line of their own, and then the
+picture as a PNG. Without one, the exit code is not 0.
 """
 
 import json
 import struct
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from itertools import chain, islice
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice, repeat
+from operator import itemgetter
+from typing import Any, TypeVar
+from unicodedata import normalize
 
 from cdesearch.process_limits import bound_memory, die_with, write_no_core_file
 from cdesearch.store.schema import EDGE
@@ -23,8 +25,10 @@ MAX_PIXELS = 9_000_000  # a page of A4 that is 2,000 pixels wide has 5,700,000
 MAX_CHARACTERS = 50_000  # of a page in which words are looked for
 MAX_MARKS = 1_000
 PADDING = 1.0  # points between a word and the edge of its mark
-MARK = (255, 224, 102, 255)  # multiplied with the colours of the page
+# Colours by which those of the page are multiplied
+MARK, QUOTE = (255, 224, 102, 255), (255, 243, 196, 255)
 Edges = tuple[float, float, float, float]  # the left, lower, right and upper edge of a word in points
+Place = TypeVar("Place")
 END_OF_LINE = (0x02, 0xFFFE)  # what pdfium writes for a hyphen in a word that goes on in the next line
 
 
@@ -39,38 +43,81 @@ def main() -> None:
     pdf = pypdfium2.PdfDocument(sys.stdin.buffer.read())
     pdf.init_forms()
     page = pdf[asked["page"] - 1]
-    found = chain(_places(page, asked["words"]), _places_on_lines(page, asked["lines"], asked["words"]))
-    places = [*islice(found, MAX_MARKS)]
-    for edges in places:
-        _mark(page, edges)
+    lines, words, quote = asked["lines"], asked["words"], asked["quote"]
+    quoted = [*_places_of_quote(page, quote), *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
+    places = [*islice(chain(_places(page, words), _places_on_lines(page, lines, words)), MAX_MARKS)]
+    for edges, colour in (*zip(quoted, repeat(QUOTE)), *zip(places, repeat(MARK))):
+        _mark(page, edges, colour)
     width, height = page.get_size()
     scale = min(asked["width"] / width, (MAX_PIXELS / (width * height)) ** 0.5)
     picture = _png(page.render(scale=scale, rev_byteorder=True))
-    heights = sorted(_height(page, edges) for edges in places) or [0]
+    heights = sorted(_height(page, edges) for edges in quoted or places) or [0]
     sys.stdout.buffer.write(b"%d %d\n" % (len(pdf), heights[len(heights) // 2]) + picture)
 
 
 def _places(page: Any, words: Sequence[str]) -> Iterator[Edges]:
-    """Yield the left, lower, right and upper edge of each word on a page that begins with one of the stems `words`."""
+    """Yield the edges of each word on a page that begins with one of the stems `words`."""
+    text, letters = _letters(page)
+    shown = "".join(letter for _, letter in letters)
+    for start, end in word_spans(shown, words) if words else ():
+        yield from _between(text, letters[start][0], letters[end - 1][0])
+
+
+def _places_of_quote(page: Any, quote: str) -> Iterator[Edges]:
+    """Yield the edges of the parts of a quotation."""
+    text, letters = _letters(page)
+    if found := _quoted(letters, quote):
+        yield from _between(text, found[0], found[-1])
+
+
+def _letters(page: Any) -> tuple[Any, list[tuple[int, str]]]:
+    """The text of a page, and its letters with their places in it."""
     from pypdfium2 import raw
 
     text = page.get_textpage()
     codes = [raw.FPDFText_GetUnicode(text.raw, at) for at in range(min(text.count_chars(), MAX_CHARACTERS))]
-    kept = [at for at, code in enumerate(codes) if code not in END_OF_LINE]
-    shown = "".join(chr(min(codes[at], sys.maxunicode)) for at in kept)
-    for start, end in word_spans(shown, words) if words else ():
-        for part in range(text.count_rects(kept[start], kept[end - 1] + 1 - kept[start])):
-            yield text.get_rect(part)
+    return text, [(at, chr(min(code, sys.maxunicode))) for at, code in enumerate(codes) if code not in END_OF_LINE]
+
+
+def _between(text: Any, first: int, last: int) -> Iterator[Edges]:
+    for part in range(text.count_rects(first, last + 1 - first)):
+        yield text.get_rect(part)
 
 
 def _places_on_lines(page: Any, lines: Sequence[Any], words: Sequence[str]) -> Iterator[Edges]:
-    """Yield the same edges of each word on the lines of a scanned page, as if all letters of a line had one width."""
-    for shown, left, top, right, bottom in lines if words else ():
-        width = (right - left) / len(shown)
-        for start, end in word_spans(shown, words):
-            corners = _on_page(page, left + width * start, bottom), _on_page(page, left + width * end, top)
-            (x, other_x), (y, other_y) = zip(*corners, strict=True)
-            yield min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+    """Yield the edges of each word on the lines of a scanned page."""
+    for line in lines if words else ():
+        for start, end in word_spans(line[0], words):
+            yield _on_line(page, line, start, end)
+
+
+def _places_of_quote_on_lines(page: Any, lines: Sequence[Any], quote: str) -> Iterator[Edges]:
+    """Yield the edges of the parts of a quotation on the lines of a scanned page."""
+    letters = (((number, at), letter) for number, line in enumerate(lines) for at, letter in enumerate(line[0]))
+    for number, found in groupby(_quoted(letters, quote), key=itemgetter(0)):
+        within = [at for _, at in found]
+        yield _on_line(page, lines[number], within[0], within[-1] + 1)
+
+
+def _quoted(letters: Iterable[tuple[Place, str]], quote: str) -> list[Place]:
+    """The places of the letters of a quotation, whatever signs and blanks are between them; none if it is not found."""
+    plain = [(place, one) for place, letter in letters for one in _plain(letter)]
+    wanted = _plain(quote)
+    start = "".join(one for _, one in plain).find(wanted) if wanted else -1
+    return [place for place, _ in plain[start : start + len(wanted)]] if start >= 0 else []
+
+
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, normalize("NFKC", text).casefold()))
+
+
+def _on_line(page: Any, line: Sequence[Any], start: int, end: int) -> Edges:
+    """The edges of letters of a line with these edges, as if all of its letters had one width."""
+    shown, left, top, right, bottom = line
+    width = (right - left) / len(shown)
+    corners = _on_page(page, left + width * start, bottom), _on_page(page, left + width * end, top)
+    (x, other_x), (y, other_y) = zip(*corners, strict=True)
+    return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
 
 
 def _on_page(page: Any, x: float, y: float) -> tuple[float, float]:
@@ -84,13 +131,13 @@ def _on_page(page: Any, x: float, y: float) -> tuple[float, float]:
     return across.value, up.value
 
 
-def _mark(page: Any, edges: Edges) -> None:
+def _mark(page: Any, edges: Edges, colour: tuple[int, int, int, int]) -> None:
     from pypdfium2 import raw
 
     left, bottom, right, top = edges
     width, height = right - left + 2 * PADDING, top - bottom + 2 * PADDING
     mark = raw.FPDFPageObj_CreateNewRect(left - PADDING, bottom - PADDING, width, height)
-    raw.FPDFPageObj_SetFillColor(mark, *MARK)
+    raw.FPDFPageObj_SetFillColor(mark, *colour)
     raw.FPDFPath_SetDrawMode(mark, raw.FPDF_FILLMODE_WINDING, False)
     raw.FPDFPageObj_SetBlendMode(mark, b"Multiply")
     raw.FPDFPage_InsertObject(page.raw, mark)

@@ -18,6 +18,7 @@ from cdesearch.store.schema import text_hash
 
 MAX_WIDTH = 2_000
 MAX_PAGE = 50_000
+MAX_QUOTE = 1_000  # characters
 # An SVG that is opened by its address may contain scripts.
 IMAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
@@ -38,9 +39,10 @@ async def page(
     page: Annotated[int, Query(ge=1, le=MAX_PAGE, description="The number of the page.")] = 1,
     width: Annotated[int, Query(ge=100, le=MAX_WIDTH, description="The width of the picture in pixels.")] = 1_000,
     q: QueryText = "",
+    quote: Annotated[str, Query(max_length=MAX_QUOTE, description="A sentence to mark as a whole.")] = "",
     index: IndexName = None,
 ) -> Response:
-    """A page of a PDF as a PNG, on which the words of the query `q` are marked.
+    """A page of a PDF as a PNG, on which the words of the query `q` and a quotation are marked.
 
     The header `Page-Count` has the number of pages, and `Middle-Mark` the place of the middle mark in percent from the
     top. There is no picture if the file is encrypted, in an archive, or has changed since it was indexed.
@@ -51,10 +53,10 @@ async def page(
     def drawn() -> Response:
         pdf, contents_hash = served.searcher.read(lambda newest: read_pdf(newest, path))
         lines = served.searcher.read(lambda newest: scanned_lines(newest, path, page))
-        headers = _kept(text_hash(f"{contents_hash} {page} {width} {words} {lines}"))
+        headers = _kept(text_hash(f"{contents_hash} {page} {width} {words} {quote} {lines}"))
         if _is_known(request, headers):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)
-        picture, count, middle = draw_page(pdf, page, width, words, lines)
+        picture, count, middle = draw_page(pdf, page, width, words, quote, lines)
         headers |= {"Page-Count": str(count), "Middle-Mark": str(middle)}
         return Response(picture, headers=headers, media_type="image/png")
 

@@ -86,7 +86,7 @@ function page(part, root) {
       more("Show later passages", left, left > 0 && after < MAX_AROUND, () => {
         after = Math.min(MAX_AROUND, after + STEP);
         show({ keep: `chunk-${chunks.at(-1).chunk}` });
-      }))),
+      })), state.quote),
   ];
 }
 

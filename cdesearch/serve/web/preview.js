@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { sections } from "./document.js";
 import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
-import { markRange, quotedIn } from "./quote.js";
+import { markRange, quotedIn, quotes } from "./quote.js";
 import { inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 
@@ -57,10 +57,10 @@ async function preview(link) {
     const part = await get(`documents/${path}`, asked);
     if (shown !== link.href) return;
     const box = byId("preview");
-    const hit = part.chunks.find((chunk) => chunk.is_hit);
+    const hit = part.chunks.find((chunk) => (quote ? quotes(chunk.text, quote) : chunk.is_hit)) ?? part.chunks.find((chunk) => chunk.is_hit);
     const name = el("a", { class: "open", href: link.getAttribute("href"), onclick: inPage(Object.fromEntries(target)) }, pathOf(part.path));
     const head = el("div", { class: "preview-head" }, el("h2", {}, name));
-    box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks))));
+    box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks)), quote));
     box.hidden = false;
     const quoted = quotedIn(box, quote);
     markRange(quoted);

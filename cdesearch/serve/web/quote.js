@@ -12,8 +12,13 @@ export function quotedIn(view, quote) {
   return null;
 }
 
+const lettersOf = (text) => [...text].filter((one) => LETTER.test(one)).join("");
+
+/** Returns whether a text has the letters of a quotation in a row. */
+export const quotes = (text, quote) => lettersOf(text).includes(lettersOf(quote));
+
 function rangeOf(quote, element) {
-  const sought = [...quote].filter((one) => LETTER.test(one)).join("");
+  const sought = lettersOf(quote);
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   const places = []; // of each letter: its node, and its offset there
   let letters = "";

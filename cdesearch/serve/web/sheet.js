@@ -1,4 +1,5 @@
-// The page of a PDF as a picture with the words of the query marked, and the text of its passages one click away.
+// The page of a PDF as a picture with the words of the query and a quotation marked, and the text of its passages one
+// click away.
 
 import { loadPicture } from "./api.js";
 import { el, number } from "./dom.js";
@@ -13,7 +14,7 @@ let prefersText = false;
  * Returns `text`, the passages of a document around a hit, or for a PDF an element that shows the page of the hit. The
  * buttons that turn its pages are then at the end of `head`, which stays in sight.
  */
-export function withPage(head, part, hit, text) {
+export function withPage(head, part, hit, text, quote = "") {
   if (!/\.pdf$/i.test(part.path) || !hit?.page) return text;
   let page = hit.page;
   let count = page; // until the first picture says how many pages there are
@@ -66,7 +67,7 @@ export function withPage(head, part, hit, text) {
     const width = Math.min(MOST, Math.max(LEAST, STEP * Math.ceil((sheet.clientWidth * devicePixelRatio) / STEP)));
     const path = `pages/${part.path.split("/").map(encodeURIComponent).join("/")}`;
     try {
-      const headers = await loadPicture(fresh, path, { page, width, q: state.q, index: part.index });
+      const headers = await loadPicture(fresh, path, { page, width, q: state.q, quote, index: part.index });
       if (asked !== page) return;
       count = Number(headers.get("Page-Count"));
       place.textContent = `Page ${number(page)} of ${number(count)}`;

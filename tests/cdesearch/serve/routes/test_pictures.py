@@ -37,10 +37,10 @@ def png():
     return file.getvalue()
 
 
-def marked(picture):
+def marked(picture, least=120):
     """The box of all marks."""
     yellow = ImageChops.subtract(picture.getchannel("R"), picture.getchannel("B"))
-    return yellow.point(lambda value: 255 * (value > 120)).getbbox()
+    return yellow.point(lambda value: 255 * (value > least)).getbbox()
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +90,23 @@ def test_a_page_is_a_picture_with_the_words_of_the_query_marked(folder, name, co
 @pytest.mark.parametrize("pdf", [pdf_of([[]]), pdf_of([[]], rotate=90)], ids=["upright", "turned"])
 def test_the_words_of_the_query_are_marked_on_the_lines_of_a_scanned_page(pdf):
     lines = [["a turbine", 1000, 2000, 5500, 2500], ["hums", 1000, 3000, 5500, 3500]]
-    picture = Image.open(io.BytesIO(folder_files.draw_page(pdf, 1, 1000, ["turbin"], lines)[0]))
+    picture = Image.open(io.BytesIO(folder_files.draw_page(pdf, 1, 1000, ["turbin"], "", lines)[0]))
     box = [edge / 10_000 * size for edge, size in zip((2000, 2000, 5500, 2500), picture.size * 2, strict=True)]
     assert all(abs(found - expected) <= 4 for found, expected in zip(marked(picture), box, strict=True)), box
+
+
+QUOTED = pdf_of([[Line(100, 600, "It hums. The big tur-", size=20), Line(100, 570, "bine turns. So", size=20)]])
+SCANNED = [["It hums. The big tur", 1700, 2250, 4700, 2500], ["bine turns. So", 1700, 2620, 3700, 2870]]
+
+
+@pytest.mark.parametrize(("pdf", "lines"), [(QUOTED, []), (pdf_of([[]]), SCANNED)], ids=["text", "scan"])
+def test_a_quotation_is_marked_as_a_whole(pdf, lines):
+    """In Helvetica of 20 points, "It hums. " has a width of 77 points and "bine turns." one of 99."""
+    picture = Image.open(io.BytesIO(folder_files.draw_page(pdf, 1, 600, [], 'The "big" turbine turns.', lines)[0]))
+    left, top, right, bottom = marked(picture, least=30)
+    assert left < 105 and 165 < top < 205 and 260 < right < 300 and 225 < bottom < 240
+    before = picture.crop((0, 0, 165, 205))
+    assert marked(before, least=30) is None, "the sentence before it is not marked"
 
 
 REFUSED = {
@@ -133,11 +147,11 @@ def test_an_image_of_the_folder_runs_no_scripts(folder):
 def test_a_file_that_cannot_be_drawn_ends_only_the_process_that_draws(monkeypatch, pdf):
     monkeypatch.setattr(folder_files, "SECONDS", 3)
     with pytest.raises(NotIndexedError, match="Page 1 cannot be drawn"):
-        folder_files.draw_page(pdf, 1, 600, ["turb"], [])
+        folder_files.draw_page(pdf, 1, 600, ["turb"], "", [])
 
 
 @pytest.mark.parametrize("paper", [b"[0 0 1e9 1e9]", b"[0 0 0 0]", b"[0 0 1 99999]", b"[0 0 9999 1]"])
 def test_paper_of_any_size_has_a_limited_number_of_pixels(paper):
-    picture, *_ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"], [])
+    picture, *_ = folder_files.draw_page(PLAIN.replace(b"[0 0 600 800]", paper.ljust(13)), 1, 2000, ["turb"], "", [])
     width, height = Image.open(io.BytesIO(picture)).size
     assert width * height < 10_000_000
