@@ -13,7 +13,7 @@ from rich.text import Text
 from cdesearch.answer.answer import NOTHING, Answer, quoted_answer
 from cdesearch.answer.extract import CorpusView
 from cdesearch.cli.hits.render import shown_place
-from cdesearch.errors import LanguageModelError
+from cdesearch.errors import LanguageModelError, QueryError
 from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.request import SearchRequest
@@ -101,6 +101,8 @@ def found_answer(
 
     The answer is None if it `is_written` by a language model, and there are passages. Raises CdesearchError.
     """
+    if question.lists is not None:
+        raise QueryError("The question names only where to search.", "Add the words of a question.")
     result, encoder, words = searcher.search(question), searcher.encoder, query_words(question.text)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     if is_written and passages:

@@ -42,7 +42,7 @@ EXIT_CODES = (
 )
 WORDS = (
     'What to search for: words, "quoted phrases", -word and -"a phrase" (in no hit), path:GLOB and type:NAME (also with'
-    " a hyphen before them), all in one argument. They may be left out with --regex."
+    " a hyphen before them), all in one argument. Without words, a query lists the files that pass its filters."
 )
 app = typer.Typer(
     add_completion=False,

@@ -5,6 +5,7 @@ LanceDB matches with Rust's library, whose time is linear in the text. That of P
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Literal
 from unicodedata import normalize
 
 import numpy as np
@@ -43,18 +44,18 @@ def pattern_condition(index: Index, regex: str) -> str:
     return f"regexp_like(text, {pattern}) AND regexp_like({_BODY}, {pattern})"
 
 
-def rows_in_order(index: Index, condition: str, *, only_first: bool = False) -> RowIds:
+def rows_in_order(index: Index, condition: str, first_of: Literal["path", "document"] | None = None) -> RowIds:
     """The row ids (n,) of all chunks that fulfil an SQL condition, in the order of their paths and lines.
 
-    With `only_first`, only those of the first chunk of each document are returned.
+    With `first_of`, only those of the first chunk of each path or document are returned.
     """
     query = index.async_chunks.query().where(condition)
     columns = {"path": "path", "document": "document_id", "line": _number("line_start"), "ordinal": _number("ordinal")}
     table = read_table(index, query.select(columns).with_row_id())
     table = table.sort_by([(name, "ascending") for name in ("path", "line", "ordinal", "_rowid")])
     rows: RowIds = table["_rowid"].to_numpy()
-    if only_first:
-        firsts = {document: at for at, document in reversed([*enumerate(table["document"].to_pylist())])}
+    if first_of is not None:
+        firsts = {name: at for at, name in reversed([*enumerate(table[first_of].to_pylist())])}
         rows = rows[sorted(firsts.values())]
     return rows
 

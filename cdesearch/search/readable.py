@@ -11,10 +11,11 @@ from typing import Literal
 from cdesearch.store.schema import Chunk
 from cdesearch.words.characters import unescaped
 
-# Formats that are Markdown, or that are converted to it, in whole or in part
-_MARKED_UP = frozenset(
-    """.adoc .asc .asciidoc .canvas .doc .docm .docx .eml .emlx .enex .epub .htm .html .ipynb .markdown .mbox .md .mdx
-    .mht .mhtml .msg .odp .odt .org .pptx .qmd .rmd .rst .rtf .xhtml""".split()  # noqa: SIM905 (a list would be a page)
+# Formats that are Markdown, and others whose markup becomes that of Markdown
+_WRITTEN = frozenset(".adoc .asc .asciidoc .canvas .ipynb .markdown .md .mdx .org .qmd .rmd .rst".split())  # noqa: SIM905
+# Formats of which only headings, lists, tables and blocks of code become Markdown
+_CONVERTED = frozenset(
+    ".doc .docm .docx .eml .emlx .enex .epub .htm .html .mbox .mht .mhtml .msg .odp .odt .pptx .rtf .xhtml".split()  # noqa: SIM905
 )
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 
@@ -64,11 +65,21 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
 )
 
 
-@lru_cache(maxsize=1000)  # asked for each line of each hit
 def is_marked_up(path: str) -> bool:
     """Whether the text of a file is Markdown, in the file or after its conversion."""
+    return _suffix(path) in _WRITTEN or is_converted(path)
+
+
+def is_converted(path: str) -> bool:
+    """Whether only the structure of a text is Markdown, and its other signs stand for themselves."""
+    return _suffix(path) in _CONVERTED
+
+
+@lru_cache(maxsize=1000)  # asked for each line of each hit
+def _suffix(path: str) -> str:
+    """The suffix in lower case of the name of a file, without that of its compression."""
     name = PurePath(path.lower())
-    return (name.with_suffix("") if name.suffix in _COMPRESSIONS else name).suffix in _MARKED_UP
+    return (name.with_suffix("") if name.suffix in _COMPRESSIONS else name).suffix
 
 
 def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
@@ -81,7 +92,9 @@ def lines_as_text(path: str, lines: Sequence[str]) -> list[str]:
     texts: list[str] = []
     for kind, group in groupby(zip(_kinds(lines), lines, strict=True), key=itemgetter(0)):
         own = [line for _, line in group]
-        if kind == "prose":  # marks of code and links may begin in one line and end in the next
+        if kind == "prose" and is_converted(path):
+            own = [_without_structure(line) for line in own]
+        elif kind == "prose":  # marks of code and links may begin in one line and end in the next
             joined = _CODE_OVER_LINES.sub(lambda found: found["code"] or found[0], "\n".join(own))
             joined = _LINK_OVER_LINES.sub(r"\1", joined)
             own = [without_markup(line) for line in joined.split("\n")]
@@ -101,19 +114,14 @@ def _kinds(lines: Sequence[str]) -> Iterator[Literal["prose", "code", "fence"]]:
 
 def headings_as_text(path: str, headings: Sequence[str]) -> list[str]:
     """The title and headings above a text of a file that have words, without the markup of Markdown."""
-    texts = map(without_markup, headings) if is_marked_up(path) else headings
+    texts = map(without_markup, headings) if _suffix(path) in _WRITTEN else headings
     return [text for text in texts if text]
 
 
 @lru_cache(maxsize=1000)  # the lines of a hit are asked for several times
 def without_markup(line: str) -> str:
     """A line of Markdown as text: marks, targets of links and lines between rows go, and cells are divided by dots."""
-    if _RULE.fullmatch(line):
-        return ""
-    heading = _HEADING.fullmatch(line)
-    text = heading[1] if heading else line
-    if row := _ROW.fullmatch(text):
-        text = " · ".join(cell.strip() for cell in _CELL.split(row[1]) if cell.strip())
+    text = _without_structure(line)
     literals: list[str] = []
 
     def set_aside(found: re.Match[str]) -> str:
@@ -125,6 +133,18 @@ def without_markup(line: str) -> str:
         text = pattern.sub(kept, text)
     text = unescaped(text)
     return _LITERALS.sub(lambda found: literals[at] if (at := ord(found[0]) - _FIRST) < len(literals) else "", text)
+
+
+def _without_structure(line: str) -> str:
+    """A line without the marks of a heading or of a row of a table; empty for a line between rows."""
+    if _RULE.fullmatch(line):
+        return ""
+    heading = _HEADING.fullmatch(line)
+    text = heading[1] if heading else line
+    if row := _ROW.fullmatch(text):
+        cells = (cell.strip().replace("\\|", "|") for cell in _CELL.split(row[1]))
+        text = " · ".join(filter(None, cells))
+    return text
 
 
 def heading_of(line: str) -> str | None:

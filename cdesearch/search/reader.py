@@ -106,7 +106,8 @@ class GenerationReader:
         with self.index.checks.reporting_damage(), _offering_text():
             condition = self.condition(queries[0])
             if not queries[0].words:
-                rows = rows_in_order(self.index, condition or "true", only_first=queries[0].lists_documents)
+                first_of = queries[0].lists
+                rows = rows_in_order(self.index, condition or "true", first_of)
                 return self._results([_Ranking(rows, np.zeros(len(rows)))] * len(queries), queries, None)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):

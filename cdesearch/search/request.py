@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, get_args
 
 from cdesearch.errors import QueryError
 from cdesearch.search.field_filter import conditions_of
@@ -52,7 +52,7 @@ class SearchRequest:
         object.__setattr__(self, "text", normal(self.text))  # as the texts of an index
         if self.regex == "":
             raise QueryError("The pattern is empty.", "Omit it to search for words alone.")
-        if self.regex is None and not self.words.strip().strip('"“”').strip() and not self.lists_documents:
+        if self.regex is None and not self.words.strip().strip('"“”').strip() and self.lists is None:
             if self.words != self.text:
                 raise QueryError(
                     "The query names only what to leave out.",
@@ -81,9 +81,11 @@ class SearchRequest:
         return self.query.words
 
     @property
-    def lists_documents(self) -> bool:
-        """Whether there is nothing to search for, so that the documents that pass the filters are listed."""
-        return self.regex is None and not self.words and self.has_filter
+    def lists(self) -> Literal["path", "document"] | None:
+        """What is listed because there is nothing to search for: the files, or documents with certain fields."""
+        if self.regex is not None or self.words or not self.has_filter:
+            return None
+        return "path" if self.filter is None else "document"
 
     @property
     def has_filter(self) -> bool:

@@ -6,13 +6,13 @@ Markdown may contain HTML, so what it becomes is sanitised: only the elements an
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from html import escape
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from cdesearch.search.readable import is_marked_up
-from cdesearch.store.schema import Chunk, Inline
+from cdesearch.serve.converted import markdown_of
+from cdesearch.store.schema import Chunk
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -30,7 +30,7 @@ COLOURED = frozenset(
 MOST_COLOURED = 3_000  # characters
 MOST_ERRORS = 0.1  # the share of tokens that a lexer may not understand; other code is not coloured
 LARGEST_HEADING = 4  # the page has the headings above it
-MOST_CHARACTERS = 20_000  # of a chunk; a longer one is shown as it is
+MOST_CHARACTERS, MOST_MARKDOWN = 20_000, 60_000  # of a chunk, and with its elements; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
@@ -48,7 +48,6 @@ _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what i
 _PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
 _RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a table
 _CELL = re.compile(r"(?<!\\)\|")
-_SIGN = re.compile(r"[^\w\s]|_")
 _BLANK = re.compile(r"[\0- ]+")  # browsers leave them out of addresses
 
 HasImage = Callable[[str], bool]  # whether the folder has an image of this path or, relative to a document, address
@@ -87,7 +86,9 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         mail = _MAIL_FILE.search(chunk.path)
         is_typed = not chunk.inlines and not _is_of_html(chunk.body)
         is_mail = mail is not None and not mail["page"] and is_typed
-        body = chunk.body if is_mail else _with_inlines(chunk)
+        body = chunk.body if is_mail else markdown_of(chunk, fence)
+        if len(body) > MOST_MARKDOWN:
+            return {}
         is_start = not fence and chunk.ordinal == 0
         begun = _MAIL.match(body) if mail and is_start else None
         head: list[tuple[str, str]] = []
@@ -163,40 +164,6 @@ def coloured_lines(text: str, *, path: str = "", language: str = "") -> list[str
     lines = str(written(tokens, HtmlFormatter(nowrap=True))).split("\n")
     n_lines = text.count("\n") + 1
     return lines[:n_lines] if len(lines) >= n_lines else None
-
-
-def _with_inlines(chunk: Chunk) -> str:
-    """The text of a chunk with its images, links and emphases as HTML; without them if that is too long."""
-    body = chunk.body
-    parts, at = [], 0
-    for start, _, _, end, tag in sorted(_tags(chunk.inlines, body)):
-        if start >= at:
-            parts += [body[at:start], tag]
-            at = end
-    text = "".join([*parts, body[at:]])
-    return text if len(text) <= MOST_CHARACTERS else body
-
-
-def _tags(inlines: Iterable[Inline], body: str) -> Iterator[tuple[int, bool, int, int, str]]:
-    """Yield the tags of inline elements: where each begins, its order there, where the text goes on, and the tag."""
-    for number, (start, words, element, address, _) in enumerate(inlines):
-        end = start + len(words)
-        source = escape(address).replace("|", "&#124;")  # in a cell of a table
-        said = words.replace("\\|", "|")
-        if not body.startswith(words, start):
-            continue
-        if element == "img":
-            before = "\n\n" if start == len(body) else ""  # the text may end with a block of code or a table
-            gap = "\n\n" if not words and body[start - 1 : start] in ("", "\n") else ""
-            described = escape(said).replace("|", "&#124;")
-            yield start, True, number, end, f'{before}<img src="{source}" alt="{described}">{gap}'
-        elif element == "code":
-            literal = _SIGN.sub(lambda sign: f"&#{ord(sign[0])};", said)  # no sign of it is Markdown
-            yield start, True, number, end, f"<code>{literal}</code>"
-        else:
-            href = f' href="{source}"' if element == "a" else ""
-            yield start, True, number, start, f"<{element}{href}>"
-            yield end, False, -number, end, f"</{element}>"
 
 
 @cache

@@ -64,7 +64,7 @@ class Writer:
         self._above: dict[int, int] = {}
         self._below: dict[int, int] = {}
         self._inlines: list[_Inline] = []  # in the order of their starts
-        self._open: list[_Inline] = []  # those whose element has not ended, of which all words are in one line
+        self._open: list[_Inline] = []  # those whose element has not ended, of which all words are in one block
         self._n_characters = 0  # in `_parts`, without white space
         self._anchors: dict[int, str] = {}  # by the number of characters before each
         self._meanings = set[str]()  # of abbreviations, each of which is written once
@@ -90,7 +90,7 @@ class Writer:
         for one in found:
             start = offset_of[one.start]
             words = text[start : offset_of[one.end - 1] + 1] if one.end > one.start else ""
-            if one.element == "img" or ("\n" not in words and len(words) <= MAX_MARKED):
+            if one.element == "img" or ("\n\n" not in words and len(words) <= MAX_MARKED):
                 inlines.append(Inline(start, words, one.element, one.address))
         return tuple(inlines)
 
@@ -135,6 +135,7 @@ class Writer:
         elif self._line_of is not None:
             self._inner.append(" " if tag in SPACED else "")
             if tag in ("td", "th") and self._is_own_cell(node):
+                self._pass_spanned()  # before the places of links in the cell are counted
                 self._inner.clear()
         elif tag in HEADINGS or (tag == "tr" and node.mem_id not in self._layout):
             self._line_of, self._mark = node.mem_id, self._begin_row(node) if tag == "tr" else "#" * HEADINGS[tag]
@@ -175,13 +176,27 @@ class Writer:
 
     def _begin_inline(self, node: "LexborNode", tag: str) -> None:
         """Begin a link or an emphasis, unless it is in code, or leads nowhere or to another place of the page."""
-        if tag in SPACED:
+        if tag in SPACED and tag != "br":
             self._open.clear()
+        elif tag == "sup" and self._is_power(node):
+            self._text("^")
         elif tag in SHOWN and self._code_of is None and not (self._open and self._open[-1].element == "code"):
             target = (node.attributes.get("href") or "").strip().replace(" ", "%20") if tag == "a" else ""
             if tag != "a" or _TARGET.fullmatch(target):
                 self._open.append(_Inline(node.mem_id, self._n_before(), SHOWN[tag], target))
                 self._inlines.append(self._open[-1])
+
+    def _is_power(self, node: "LexborNode") -> bool:
+        """Whether an element in superscript is a number right after another number, such as in 10 to the sixth."""
+        before = next(
+            (
+                piece
+                for piece in reversed(self._parts if self._line_of is self._code_of is None else self._inner)
+                if piece
+            ),
+            "",
+        )
+        return before[-1:].isdigit() and node.text().strip().lstrip("+-\u2212").isdigit()
 
     def _n_before(self) -> int:
         """The number of characters written so far, without white space."""

@@ -183,8 +183,12 @@ def record_names(place: "Chunk | Passage", cells: str | None = None) -> list[str
 def heading(shown: Shown, rank: int, hit: Hit) -> tuple[str, str, str]:
     """The rank, the location of the passage, and the score and confidence of a hit, formatted for one line."""
     confidence = "" if hit.confidence is None else f"  {as_percentage(hit.confidence)}"
-    is_ranked = (hit.dense_score, hit.text_score) != (None, None)  # others are in the order of their paths
-    return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}" if is_ranked else ""
+    return f"{rank:>2} ", _place(shown, hit), f"  {hit.score:.3f}{confidence}" if is_ranked(hit) else ""
+
+
+def is_ranked(hit: Hit) -> bool:
+    """Whether a hit has a score. Others are in the order of their paths."""
+    return (hit.dense_score, hit.text_score) != (None, None)
 
 
 def as_percentage(confidence: float) -> str:
@@ -274,6 +278,8 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
         found = source_lines(hit, [], full=True, context=shown.context, around=around)
         lines = [replace(line, text=line.source) for line in found]
         matching = matching_lines(lines, hit, shown.query)
+        if not (matching or hit.matches or is_ranked(hit)):
+            matching = frozenset([0])  # of a list of files
         if not matching or _is_quoted(shown.query):
             place, row = shown.place(hit), shown.row(hit)
             above = [Line(text, place.line, row=row) for text in trail(shown, hit)]

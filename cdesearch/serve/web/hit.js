@@ -62,7 +62,7 @@ function hitItem(hit, asked, page, root) {
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
-    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
+    el("div", { class: "actions" }, isRanked(hit) && why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
 }
 
@@ -81,9 +81,12 @@ const DATES = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const dateOf = ({ date }) => DATES.format(new Date(`${date}T00:00`));
 const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
+/** Returns whether a hit has a score; without words to search for, hits are in the order of their paths. */
+const isRanked = (hit) => hit.dense_score !== null || hit.text_score !== null;
+
 /** Returns a word for the confidence; the numbers are its title. */
-function scoreOf({ confidence, score, dense_score: dense, text_score: text }) {
-  if (dense === null && text === null) return null; // hits without words to search for are in the order of their paths
+function scoreOf({ confidence, score, ...hit }) {
+  if (!isRanked(hit)) return null;
   const numbers = `score ${fixed(score)}`;
   if (confidence === null) return el("span", { class: "score" }, numbers);
   const percent = Math.min(99, Math.max(1, Math.round(100 * confidence))); // no estimate is certain

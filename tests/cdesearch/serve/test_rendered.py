@@ -114,11 +114,31 @@ def test_an_image_of_a_page_is_shown_in_the_place_of_its_description():
             '<pre><code>a\n</code></pre>\n<img src="b.png" alt="">\n<img src="c.png" alt="">',
         ),
         ("| a | b\\|c d |", [Inline(6, "b\\|c", "img", "d.png")], '<td><img src="d.png" alt="b|c"> d</td>'),
-        ("a b", [Inline(2, "", "img", "&" * 400)] * 20, "<p>a b</p>\n"),
     ],
 )
-def test_images_neither_break_the_text_nor_repeat_it_nor_make_it_too_long(text, images, html):
+def test_images_neither_break_the_text_nor_repeat_it(text, images, html):
     assert html in rendered(replace(CHUNK, path="a.html", text=text, inlines=tuple(images)))["html"]
+
+
+def test_a_text_that_images_make_too_long_is_shown_as_it_is():
+    inlines = (Inline(0, "", "img", "&" * 400),) * 50
+    assert rendered(replace(CHUNK, path="a.html", inlines=inlines)) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("impl<T> and <script> &lt; after", "<p>impl&lt;T&gt; and &lt;script&gt; &amp;lt; after</p>"),
+        ("2*3*4 **x** `y` [z](a.md) ~~w~~ __init__", "<p>2*3*4 **x** `y` [z](a.md) ~~w~~ __init__</p>"),
+        ("2024. was\n+ plus\n===", "<p>2024. was\n+ plus\n===</p>"),
+        ("# A <b>\n\n- *c*\n- d\\|e", "<h4>A &lt;b&gt;</h4>\n<ul>\n<li>*c*</li>\n<li>d\\|e</li>"),
+        ("| a\\|b | *c* |\n| <d> | e |", "<td>a|b</td>\n<td>*c*</td>\n</tr>\n<tr>\n<td>&lt;d&gt;</td>"),
+        ("```\n*a* <b>\n```\n*c*", "<pre><code>*a* &lt;b&gt;\n</code></pre>\n<p>*c*</p>"),
+        ("see https://example.org/a_b_(c)?d&e.", 'href="https://example.org/a_b_(c)?d&amp;e"'),
+    ],
+)
+def test_signs_in_a_text_that_was_converted_stand_for_themselves(text, html):
+    assert html in rendered(replace(CHUNK, path="a.html", text=text))["html"]
 
 
 def test_the_links_and_emphases_of_html_are_shown():

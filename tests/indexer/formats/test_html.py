@@ -173,17 +173,23 @@ def test_an_image_has_the_place_of_its_description_or_of_what_follows_it():
     assert page.inlines[2].words == "Q \\| r"
 
 
+def test_a_power_is_not_read_as_one_number():
+    page = "<p>10<sup>6</sup> m<sup>2</sup> 21<sup>st</sup></p><table><tr><td>2<sup>-1</sup><td>b</table>"
+    assert to_markdown(page).text == "10^6 m2 21st\n\n| 2^-1 | b |"
+
+
 def test_links_and_emphases_have_the_places_of_their_words():
     page = to_markdown(
         '<h1>A <b>big</b> day</h1><p>a <a href="b c.html"><tt>__init__(a|b)</tt></a> <i>c <strong>d</strong></i></p>'
-        '<table><tr><td><a href="https://example.org/?e|f">g|h</a></td><td>i</td></tr></table>'
+        '<table><tr><td rowspan="2"><a href="https://example.org/?e|f">g|h</a></td><td>i</td></tr>'
+        "<tr><td><u>s</u></td></tr></table>"
         '<p><a href="j.html"><img src="j.png" alt="k"></a> <a href="javascript:l">l</a> <a href="#m">m</a> <b></b></p>'
         f'<b>n<br>o</b> <a href="p.html"><h2>p</h2></a> <pre><b>q</b></pre> <b>{"r" * 301}</b>'
     )
     assert [one[:4] for one in page.inlines if page.text.startswith(one.words, one.offset)] == [
         (4, "big", "b", ""), (15, "__init__(a|b)", "a", "b%20c.html"), (15, "__init__(a|b)", "code", ""),
         (29, "c d", "i", ""), (31, "d", "strong", ""), (36, "g\\|h", "a", "https://example.org/?e|f"),
-        (48, "k", "a", "j.html"), (48, "k", "img", "j.png"),
+        (52, "s", "u", ""), (57, "k", "a", "j.html"), (57, "k", "img", "j.png"), (64, "n\no", "b", ""),
     ]  # fmt: skip
 
 
