@@ -32,7 +32,7 @@ SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em"
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 _IMAGE = re.compile(r"(?!\w+:|//)[^\s<>]{1,500}\.(?:png|jpe?g|gif|webp|avif|svg)", re.IGNORECASE)  # of the same folder
-_TARGET = re.compile(r"(?:https?://|mailto:|(?![\w+.-]+:|//|#))[^\s<>\"]{1,500}", re.IGNORECASE)  # not in the same page
+_TARGET = re.compile(r"(?:https?://|mailto:|(?![\w+.-]+:|//))[^\s<>\"]{1,500}", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ class Writer:
             self._inlines.append(_Inline(node.mem_id, start, "img", source, end))
 
     def _begin_inline(self, node: "LexborNode", tag: str) -> None:
-        """Begin a link or an emphasis, unless it is in code, or leads nowhere or to another place of the page."""
+        """Begin a link or an emphasis, unless it is in code or leads nowhere."""
         if tag in SPACED and tag != "br":
             self._open.clear()
         elif tag == "sup" and self._is_power(node):

@@ -1,5 +1,6 @@
 """`GET /api/v1/documents/ID` returns the chunks of a document, or those around one of them."""
 
+import re
 from functools import cache
 from itertools import islice
 from typing import Annotated, Any
@@ -25,7 +26,10 @@ router = APIRouter(tags=["documents"])
 async def document(
     state: State,
     document_id: str,
-    chunk: Annotated[str | None, Query(description="The id of the chunk to mark, which each hit contains.")] = None,
+    chunk: Annotated[
+        str | None,
+        Query(description="The id of the chunk to mark, which each hit contains, or `#` and the name of an anchor."),
+    ] = None,
     around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
     index: IndexName = None,
 ) -> JSONResponse:
@@ -45,6 +49,8 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int, has_image:
 
     Raises NotIndexedError if no chunk has the id `marked`.
     """
+    if marked is not None and marked.startswith("#"):
+        marked = next((chunk.id for chunk in chunks if marked[1:] in _anchors(chunk)), None)
     position = next((number for number, chunk in enumerate(chunks) if marked in (None, chunk.id)), None)
     if position is None:
         raise NotIndexedError(
@@ -63,6 +69,13 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int, has_image:
             for chunk, fence in zip(chunks[first:end], begin[first:], strict=True)
         ],
     }
+
+
+def _anchors(chunk: Chunk) -> set[str | None]:
+    """The names by which links lead to a part of a chunk: ids of elements, and headings as in Markdown."""
+    trails = (chunk.trail, *(trail for _, trail in chunk.places.trails))
+    headings = {re.sub(r"[^\w -]", "", trail[-1].lower()).replace(" ", "-") for trail in trails if trail}
+    return {chunk.anchor, *(name for _, name in chunk.places.anchors), *headings}
 
 
 def _shown(chunk: Chunk) -> dict[str, Any]:

@@ -27,14 +27,14 @@ export function withFolder(element, path, index) {
   return element;
 }
 
-/** Lets a link that is relative to a document lead to another one, or for `?q=name` to a search. */
+/** Lets a link that is relative to a document lead to a place in it or in another one, or for `?q=name` to a search. */
 function lead(link, place, index) {
   try {
     const to = new URL(link.getAttribute("href"), place);
     if (to.origin !== place.origin) return;
     const q = link.getAttribute("href").startsWith("?") && to.searchParams.get("q");
     const document = decodeURIComponent(to.pathname.slice(1));
-    const target = q ? { view: "search", q } : { view: "document", document, chunk: "", of: index };
+    const target = q ? { view: "search", q } : { view: "document", document, chunk: decodeURIComponent(to.hash), of: index };
     link.href = href(target);
     link.addEventListener("click", inPage(target));
   } catch {

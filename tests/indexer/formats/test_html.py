@@ -189,7 +189,8 @@ def test_links_and_emphases_have_the_places_of_their_words():
     assert [one[:4] for one in page.inlines if page.text.startswith(one.words, one.offset)] == [
         (4, "big", "b", ""), (15, "__init__(a|b)", "a", "b%20c.html"), (15, "__init__(a|b)", "code", ""),
         (29, "c d", "i", ""), (31, "d", "strong", ""), (36, "g\\|h", "a", "https://example.org/?e|f"),
-        (52, "s", "u", ""), (57, "k", "a", "j.html"), (57, "k", "img", "j.png"), (64, "n\no", "b", ""),
+        (52, "s", "u", ""), (57, "k", "a", "j.html"), (57, "k", "img", "j.png"), (61, "m", "a", "#m"),
+        (64, "n\no", "b", ""),
     ]  # fmt: skip
 
 

@@ -1,6 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from cdesearch.search.documents import DocumentReader
+from cdesearch.serve.routes import documents
+from cdesearch.store.line_places import LinePlaces
+from cdesearch.store.schema import Chunk
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +23,18 @@ def test_a_hit_is_shown_with_its_neighbours(server, chunks):
     shown, chunk = answer["chunks"][2], chunks[5]
     assert (shown["text"], shown["trail"]) == (chunk.body, list(chunk.trail))
     assert (shown["line_start"], shown["line_end"], shown["page"]) == (chunk.line_start, chunk.line_end, None)
+
+
+@pytest.mark.parametrize(("name", "found"), [("#b", "1"), ("#c", "2"), ("#set-up-a_b", "2"), ("#nowhere", "0")])
+def test_a_link_leads_to_the_chunk_with_an_anchor_or_a_heading(name, found):
+    start = Chunk("0", "a.html", None, 0, "a.html", "", (), "a", 0, None, None, None)
+    chunks = (
+        start,
+        replace(start, id="1", places=LinePlaces(anchors=((0, "b"),))),
+        replace(start, id="2", anchor="b", places=LinePlaces(((0, ("Top", "Set up: a_b!")),), ((1, "c"),))),
+    )
+    (chunk,) = documents._part(chunks, name, 0, bool)["chunks"]
+    assert chunk["chunk"] == found
 
 
 def test_every_hit_of_a_search_can_be_opened(server):

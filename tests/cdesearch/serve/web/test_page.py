@@ -410,7 +410,8 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
 
 
 def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, tmp_path):
-    crew = "<table><tr><th>Cook<th>Bosun</tr><tr><td><a href=../tea.eml>Ann</a> <img src=../ann.png><td>Bo</tr></table>"
+    people = "<tr><td><a href=../tea.eml>Ann</a> <a href=#crew>all</a> <img src=../ann.png><td>Bo</tr>"
+    crew = f"<p id=crew></p><table><tr><th>Cook<th>Bosun</tr>{people}</table>"
     head = {"From": "Ann <ann@example.org>", "To": "Bo", "Date": "Mon, 2 Mar 2026 15:00:00 +0100", "Subject": "Tea"}
     mail = "".join(f"{name}: {value}\n" for name, value in head.items()) + "\nThe kettle leaks."
     root = write_pages(tmp_path / "own", {"docs/crew.html": crew, "tea.eml": mail})
@@ -424,8 +425,9 @@ def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, 
             browser.open("/?q=cook+and+bosun")
             width = "return document.querySelector('#preview td img')?.naturalWidth"
             browser.wait(lambda: browser.script(width) == 30)
-            assert [cell.text for cell in browser.every("#preview :is(th, td)")] == ["Cook", "Bosun", "Ann", "Bo"]
-            assert "document=tea.eml" in browser.every("#preview td a")[0].get_attribute("href")
+            assert [cell.text for cell in browser.every("#preview :is(th, td)")] == ["Cook", "Bosun", "Ann all", "Bo"]
+            links = [link.get_attribute("href") for link in browser.every("#preview td a")]
+            assert "document=tea.eml" in links[0] and "document=docs%2Fcrew.html&chunk=%23crew" in links[1]
             browser.open("/?q=leaking+kettle+of+Ann")
             browser.wait(lambda: browser.every("#preview .fields"))
             fields = [field.text for field in browser.every("#preview .fields > div")]
