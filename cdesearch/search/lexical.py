@@ -35,6 +35,8 @@ LEAST_NAME, MOST_NAMES = 3, 4  # letters of a name that the corpus may lack, and
 MISSPELLED_WEIGHT = 0.5  # of words like a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
+_NUMBERED = re.compile(r"(?=(?:.*\d){2})(?=.*[^\W\d_])[\w-]{3,30}")  # a word of letters and several digits
+_BETWEEN = re.compile(r"[\W_]+")
 _WORD = re.compile(r"[^\W\d_]+")
 MAX_EXACT = 500  # chunks with all words of a term that are read to look for the term itself
 # Beyond so many chunks, a search of all texts would take longer than everything else: 8 s of ten million.
@@ -98,12 +100,17 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
 def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> str | None:
     """A name in a query that the corpus lacks, so that the query is likely about something else; None without one.
 
-    A name begins with a capital letter, while most words do not, or `is_rare`. Outside English, other words do, too.
-    `texts` are some of the corpus, which spare a search.
+    A name has letters and several digits, such as BX-300, or it begins with a capital letter, while most words do not,
+    or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus, which spare a search.
     """
+    runs, seen = runs_of(query), "\n".join(texts).lower()
+    squeezed = _BETWEEN.sub("", seen)
+    for number in islice(filter(_NUMBERED.fullmatch, runs), MOST_NAMES):
+        whole = [*searched_words(index, number)][:1]
+        if whole and _BETWEEN.sub("", number.lower()) not in squeezed and not _is_known(index, {whole[0]: 1.0}):
+            return number
     if main_language(index.manifest.languages) != ENGLISH:
         return None
-    runs, seen = runs_of(query), "\n".join(texts).lower()
     has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
     unseen = (
         run

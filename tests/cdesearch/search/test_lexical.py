@@ -174,6 +174,9 @@ def test_one_wrong_letter_or_two_swapped_in_a_long_word_find_it_unless_the_corpu
 def test_a_query_lacks_a_name_if_no_text_has_it_or_a_word_like_it(named):
     lacking = [
         find_unknown_name(named.index, query, lambda word: word == "kubernetes", [])
-        for query in ("is Oslo cold", "a kubernetes oven", "is Leopold cold", "Is The Oslo Oven", "the cold Sourdugh")
-    ]
-    assert lacking == ["Oslo", "kubernetes", None, None, None]
+        for query in (
+            "is Oslo cold", "a kubernetes oven", "the BX-300 oven", "is Leopold cold", "Is The Oslo Oven",
+            "the cold Sourdugh", "why 2023-14",
+        )
+    ]  # fmt: skip
+    assert lacking == ["Oslo", "kubernetes", "BX-300", None, None, None, None]
