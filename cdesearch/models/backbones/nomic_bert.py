@@ -50,14 +50,14 @@ class NomicBert(nn.Module):
         """Rows (..., d) as the input of the first layer, normalised."""
         return self.emb_ln(rows)  # type: ignore[no-any-return] # a module returns Any
 
-    def steps(self, attention_mask: Tensor, n_free: int = 0, start: int = 0) -> list[Step]:
+    def steps(self, attention_mask: Tensor, n_free: int = 0) -> list[Step]:
         """The layers for rows with the 0/1 mask (B, S), each with its additive mask and rotation.
 
-        The first `n_free` rows have no position, so they are not rotated. The next row is at position `start`.
+        The first `n_free` rows have no position, so they are not rotated.
         """
         config, dtype = self.config, self.emb_ln.weight.dtype
-        n_rotated = attention_mask.shape[1] - n_free
-        turns = functional.pad(torch.arange(start, start + n_rotated, device=attention_mask.device), (n_free, 0))
+        turns = torch.arange(attention_mask.shape[1], device=attention_mask.device)
+        turns[:n_free] = 0
         by = rotation(turns[:, None], config.dimension // config.n_heads, config.rotary_base, dtype)
         mask = additive_mask(attention_mask, dtype)
         return [(layer, mask, by) for layer in self.layers]

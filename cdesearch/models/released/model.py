@@ -6,8 +6,9 @@ github.com/jxmorris12/cde, commit 9d776b0.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,10 +18,12 @@ from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.joint import ContextPrefix, JointLayer, Step, make_prefix, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
-from cdesearch.models.checkpoint_files import read_fields
+from cdesearch.models.checkpoint_files import number, read_fields, refuse_unsupported, whole_number
 from cdesearch.models.config import BackboneConfig, ModelConfig, published_config
 from cdesearch.models.published_weights import check_state, on_meta_device, read_weights
-from cdesearch.models.released.config import Backbone, ReleasedConfig, Variant, variant_of
+
+Variant = Literal["v1", "v2"]
+Backbone = NomicBertConfig | ModernBertConfig
 
 N_SOFT_PROMPTS = 8
 NULL = "second_stage_model.sequence_dropout_null_embedding"
@@ -28,6 +31,66 @@ _HEAD = 64  # dimensions of a head
 QUERY_PREFIX, DOCUMENT_PREFIX = "search_query: ", "search_document: "
 _REMEDY = "Download jxm/cde-small-v1 or jxm/cde-small-v2 completely and name its folder."
 _DROPOUT = "transductive_sequence_dropout_prob"
+# A released config.json holds every argument of its training run. Other values of these fields would be another model.
+# Both released models pool only the text, so `pool_ignore_contextual_tokens` must be true or absent.
+_SUPPORTED: dict[str, tuple[Any, ...]] = {
+    "architecture": ("transductive",),
+    "autoregressive_backbone": (False,),
+    "disable_transductive_rotary_embedding": (True, False),
+    "pool_ignore_contextual_tokens": (True,),
+    "pool_ignore_instruction_tokens": (True, False),
+    "pooling_strategy": ("mean",),
+    "transductive_tie_token_embeddings": (False,),
+    "transductive_tokens_per_document": (1,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedConfig:
+    """The fields of the published config.json that the computation depends on, and the shapes of both stages."""
+
+    variant: Variant
+    first_stage: Backbone
+    second_stage: Backbone
+    corpus_size: int  # context rows; further vectors of a context are ignored
+    max_tokens: int
+    has_null: bool
+    rotates_context: bool  # v1: whether context rows have positions
+    skips_instruction: bool  # whether the prefix is excluded from the pooled rows
+
+    @classmethod
+    def from_published(cls, config: Mapping[str, Any], backbone: Backbone) -> "ReleasedConfig":
+        """Read the checkpoint's fields; absent ones have the published values. Raises ModelError."""
+        refuse_unsupported(config, _SUPPORTED, "the checkpoint")
+        # In the reference `limit_layers` limits only the second stage; the first stage has a field of its own.
+        first, second = (
+            replace(backbone, n_layers=min(backbone.n_layers, whole_number(config, name, backbone.n_layers)))
+            for name in ("limit_layers_first_stage", "limit_layers")
+        )
+        return cls(
+            variant_of(config),
+            first_stage=first,
+            second_stage=second,
+            corpus_size=whole_number(config, "transductive_corpus_size", 512),
+            max_tokens=whole_number(config, "max_seq_length", 512),
+            has_null=number(config, "transductive_sequence_dropout_prob", 0.005, minimum=0.0) > 0,
+            rotates_context=config.get("disable_transductive_rotary_embedding") is False,
+            skips_instruction=bool(config.get("pool_ignore_instruction_tokens")),
+        )
+
+
+def variant_of(config: Mapping[str, Any]) -> Variant:
+    """The variant of the config's backbone; raises ModelError if it names none, or two."""
+    names = {field: str(config.get(field) or "").lower() for field in ("embedder", "dataset_backbone")}
+    # Any other name may be a local folder: then the names of the weights decide whether it is the right one.
+    found = {field: "modernbert" in name for field, name in names.items() if "modernbert" in name or "nomic" in name}
+    if len(set(found.values())) != 1:
+        raise ModelError(
+            f"The config's embedder is {config.get('embedder')!r} and its dataset_backbone is"
+            f" {config.get('dataset_backbone')!r}, which are not one NomicBERT or ModernBERT.",
+            "Name the folder of jxm/cde-small-v1 or jxm/cde-small-v2.",
+        )
+    return "v2" if True in found.values() else "v1"
 
 
 def stored_shape(state: Mapping[str, Tensor], variant: Variant) -> Backbone:
@@ -69,15 +132,6 @@ class ReleasedModel(nn.Module):
         states = self.first_stage_model["embedder"](input_ids, attention_mask)
         return self.first_stage_model["mlp"](mean_pool(states, attention_mask))  # type: ignore[no-any-return] # a module returns Any
 
-    def second_stage(self, input_ids: Tensor, attention_mask: Tensor, context_vectors: Tensor | None) -> Tensor:
-        """(B, T) ids and 0/1 mask in a context of first-stage vectors (J, d) to (B, d), not normalised.
-
-        Only the first `corpus_size` vectors of a larger context are used; None is the null context.
-        """
-        context = self._null().expand(self.config.corpus_size, -1) if context_vectors is None else context_vectors
-        prefix = self.second_stage_model.context_prefix(context)
-        return self.second_stage_model(input_ids, attention_mask, prefix)  # type: ignore[no-any-return] # a module returns Any
-
     @property
     def prefix_rows(self) -> int:
         """How many rows precede each text: the context and the soft prompts."""
@@ -87,9 +141,15 @@ class ReleasedModel(nn.Module):
         pass  # the rows of a context depend on the text in every layer, so nothing can be stored
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
-        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
-        if is_null.any():
-            vectors = torch.where(is_null[:, None], self._null(), vectors)
+        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError.
+
+        Only the first `corpus_size` vectors of a larger context are used.
+        """
+        null = self.second_stage_model.sequence_dropout_null_embedding
+        if null is not None:
+            vectors = torch.where(is_null[:, None], null, vectors)
+        elif is_null.any():
+            raise ModelError(f"This checkpoint has no null embedding: {_DROPOUT} is 0.", "Give it a context.")
         # The models need a full context: like the reference, repeat the texts of a corpus that has fewer.
         repeated = torch.arange(self.config.corpus_size, device=vectors.device) % len(vectors)
         return self.second_stage_model.context_prefix(vectors[repeated])
@@ -106,14 +166,6 @@ class ReleasedModel(nn.Module):
         An MLP follows the pooling, so the states of tokens cannot be compared.
         """
         return self.second_stage_model(input_ids, attention_mask, context), None
-
-    def _null(self) -> Tensor:
-        null = self.second_stage_model.sequence_dropout_null_embedding
-        if null is None:
-            raise ModelError(
-                "This checkpoint has no null embedding: transductive_sequence_dropout_prob is 0.", "Give it a context."
-            )
-        return null
 
 
 class _SecondStage(nn.Module):
@@ -134,15 +186,14 @@ class _SecondStage(nn.Module):
         return self.prompt_projection(ones).reshape(N_SOFT_PROMPTS, -1)  # type: ignore[no-any-return] # a module returns Any
 
     def context_prefix(self, context: Tensor) -> ContextPrefix:
-        """The rows that precede every text: the first `corpus_size` of a context (J, d), then the soft prompts."""
+        """The rows that precede every text: those of a context (`corpus_size`, d), then the soft prompts."""
         prompts = self.soft_prompts
-        rows = torch.cat([context[: self.config.corpus_size].to(prompts), prompts])
+        rows = torch.cat([context.to(prompts), prompts])
         return make_prefix(self.enter(rows), cast("JointLayer", self.backbone.layers[0]))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
-        n_prefix = prefix.rows.shape[1]
-        mask = torch.cat([attention_mask.new_ones(len(input_ids), n_prefix), attention_mask], dim=1)
-        steps = self.steps(mask, n_prefix - N_SOFT_PROMPTS)
+        before = attention_mask.new_ones(len(input_ids), prefix.rows.shape[1])
+        steps = self.steps(torch.cat([before, attention_mask], dim=1))
         states = self.backbone.leave(text_states(prefix, self.enter(self.backbone.embed(input_ids)), steps))
         pooled = mean_pool(states, self._pooling_weights(input_ids, attention_mask))
         projected: Tensor = self.output_projection(pooled)
@@ -152,12 +203,11 @@ class _SecondStage(nn.Module):
         """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for the second time."""
         return self.backbone.enter(rows)
 
-    def steps(self, mask: Tensor, n_context: int) -> list[Step]:
-        """The layers for a 0/1 mask (B, S) of `n_context` context rows, then soft prompts and text."""
+    def steps(self, mask: Tensor) -> list[Step]:
+        """The layers for a 0/1 mask (B, S) of context rows, then soft prompts and text."""
         if isinstance(self.backbone, ModernBert) or self.config.rotates_context:
             return self.backbone.steps(mask)  # context rows have ordinary positions
-        # Soft prompts and text keep the positions of their training, also after a smaller context.
-        return self.backbone.steps(mask, n_free=n_context, start=self.config.corpus_size)
+        return self.backbone.steps(mask, n_free=self.config.corpus_size)
 
     def _pooling_weights(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(B, T) of 0/1: the rows to pool. If so configured, the prefix up to the first colon is excluded.
@@ -189,7 +239,7 @@ def load_released(
     the code on the hub does not do. Raises ModelError.
     """
     # If the field is absent, the weights decide: the reference then has no null embedding, but published models do.
-    config = {"transductive_sequence_dropout_prob": float(NULL in state), **config}
+    config = {_DROPOUT: float(NULL in state), **config}
     read = ReleasedConfig.from_published(config, backbone or stored_shape(state, variant_of(config)))
     with on_meta_device():
         model = ReleasedModel(read)

@@ -40,8 +40,10 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
     np.testing.assert_allclose(context.inputs.vectors, vectors, atol=1e-5)
     repeated = vectors[torch.arange(12) % size]  # the model repeats the texts of a small corpus
     for role, prefix in {"query": "search_query: ", "document": "search_document: "}.items():
-        for rows, given in ((repeated, context), (None, None)):
-            wanted = functional.normalize(model.second_stage(*tokens(TEXTS, prefix), rows), dim=-1)
+        for is_null, given in ((False, context), (True, None)):
+            rows = model.prepare_context(repeated, torch.full((12,), is_null), None)
+            ids, mask = tokens(TEXTS, prefix)
+            wanted = functional.normalize(model.pooled(ids, mask, mask, rows)[0], dim=-1)
             np.testing.assert_allclose(embedder.encode(TEXTS, role, given), wanted, atol=1e-5)
     assert embedder.encoder.config.document_weight == 0
     assert (context.whitening.projection == np.eye(64)).all() and not context.whitening.shift.any()

@@ -37,6 +37,13 @@ def texts(n_texts=3, length=30):
     return ids * mask, mask
 
 
+def pooled(model, rows, is_null=None):
+    """The vectors (B, d) of the texts in a context (J, d)."""
+    is_null = torch.zeros(len(rows), dtype=torch.bool) if is_null is None else is_null
+    ids, mask = texts()
+    return model.pooled(ids, mask, mask, model.prepare_context(rows, is_null, None))[0]
+
+
 def context(size=12):
     return torch.randn(size, D, generator=torch.Generator().manual_seed(2))
 
@@ -80,7 +87,8 @@ def test_both_stages_agree_with_a_second_implementation_in_numpy(variant, skips)
     close(model.first_stage(ids, mask).double(), torch.tensor(np.stack(wanted)))
     rows = context(15)  # three too many
     wanted = [numpy_released.second_stage(config, state, backbone, variant, text, rows) for text in given]
-    close(model.second_stage(ids, mask, rows).double(), torch.tensor(np.stack(wanted)))
+    prefix = model.prepare_context(rows, torch.zeros(15, dtype=torch.bool), None)
+    close(model.pooled(ids, mask, mask, prefix)[0].double(), torch.tensor(np.stack(wanted)))
 
 
 @pytest.mark.parametrize("n_layers", [1, 2, None])
@@ -89,11 +97,11 @@ def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers
     kept = {name: tensor for name, tensor in random_state(variant).items() if not is_beyond(name, n_layers)}
     config = config_of(variant, limit_layers=n_layers, limit_layers_first_stage=n_layers)
     model = load_released(config, kept, SHAPES[variant])
-    stage, (ids, mask), rows = model.second_stage_model, texts(), context(9)
+    stage, (ids, mask), rows = model.second_stage_model, texts(), context()
     before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
     entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
-    steps = stage.steps(torch.cat([mask.new_ones(len(ids), 17), mask], dim=1), 9)
-    plain = through(steps, entered)[:, 17:]
+    steps = stage.steps(torch.cat([mask.new_ones(len(ids), 20), mask], dim=1))
+    plain = through(steps, entered)[:, 20:]
     close(
         text_states(stage.context_prefix(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0],
         plain[mask > 0],
@@ -110,13 +118,7 @@ def test_no_context_is_the_null_embedding_in_every_slot(variant):
     state = random_state(variant)
     model = load_released(config_of(variant), state, SHAPES[variant])
     nulls = state["second_stage_model.sequence_dropout_null_embedding"].repeat(12, 1)
-    close(model.second_stage(*texts(), None), model.second_stage(*texts(), nulls))
-
-
-def test_with_a_smaller_context_the_text_of_v1_keeps_its_positions():
-    rows, (ids, mask) = context(1), texts()
-    of_twelve, of_one = (make("v1", transductive_corpus_size=size).second_stage(ids, mask, rows) for size in (12, 1))
-    assert (of_twelve - of_one).abs().max() > 1e-4
+    close(pooled(model, context(1), torch.ones(1, dtype=torch.bool)), pooled(model, nulls))
 
 
 def test_half_precision_weights_become_fp32_and_are_the_models_own():
