@@ -86,8 +86,7 @@ def loading_from(folder: Path) -> Iterator[Any]:
             f"The model in {folder} needs transformers, which is not installed.", extra_with_torch("hub")
         ) from None
     except ModelError as error:
-        begun = f"{folder} cannot be loaded: "  # as the errors of the readers of a folder begin already
-        raise ModelError(begun + error.cause.removeprefix(begun), error.remedy) from None
+        raise ModelError(f"{folder} cannot be loaded: {error.cause}", error.remedy) from None
     except Exception as error:  # a configuration that is not one can make any part of the library fail
         reason = str(error).strip().partition("\n")[0]
         raise ModelError(f"{folder} cannot be loaded: {reason:.300}.", DOWNLOAD_AGAIN) from None

@@ -24,8 +24,7 @@ from torch.nn import functional
 from cdesearch.encode.load import load_tokenizer
 from cdesearch.errors import InputError
 from cdesearch.models.pplx.family import MODEL_TYPE, read_folder
-from cdesearch.models.pplx.network import PplxNetwork
-from cdesearch.models.published_weights import load_weights, loading_from
+from cdesearch.models.pplx.network import PplxNetwork, load_network
 from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
 from trainer.execution import evaluation_mode
@@ -49,15 +48,7 @@ CUT_SHARE = 0.01  # of sequences that are cut at a random length
 EVALUATED = 64  # held-out sequences whose loss is measured
 
 
-class DecoderNetwork(PplxNetwork):
-    """Token ids to states, in both directions, with the embeddings as the last matrix."""
-
-    def logits(self, states: Tensor) -> Tensor:
-        """(..., V) logits of the next token from states (..., d)."""
-        return functional.linear(states, self.transformer.embed_tokens.weight).float()
-
-
-def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwork:
+def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> PplxNetwork:
     """A network with random weights that follow from `seed`."""
     import transformers
 
@@ -67,7 +58,7 @@ def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwo
         max_position_embeddings=POSITIONS,
         rope_parameters=ROPE,
     )
-    network = DecoderNetwork(transformers.Qwen3Model(config))
+    network = PplxNetwork(transformers.Qwen3Model(config))
     torch.manual_seed(seed)
     for module in network.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
@@ -75,14 +66,7 @@ def new_network(sizes: NetworkSizes, vocabulary: int, seed: int) -> DecoderNetwo
     return network
 
 
-def load_network(folder: Path) -> DecoderNetwork:
-    """The network of a checkpoint folder in fp32; raises ModelError, also for a network of another kind."""
-    with loading_from(folder) as transformers:
-        config = transformers.Qwen3Config(**read_folder(folder).shapes)
-        return DecoderNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa"))
-
-
-def save_network(network: DecoderNetwork, tokenizer: Path, folder: Path) -> None:
+def save_network(network: PplxNetwork, tokenizer: Path, folder: Path) -> None:
     """Replace `folder` by a checkpoint; raises StorageError."""
     config = network.transformer.config
     copied = (*SIZES.values(), "vocab_size", "max_position_embeddings", "rms_norm_eps")
@@ -148,15 +132,15 @@ def add_noise(tokens: Tokens, mask: int, random: np.random.Generator) -> Noised:
     return Noised(torch.where(masked, mask, tokens.ids), masked, t)
 
 
-def sequence_loss(network: DecoderNetwork, tokens: Tokens, noised: Noised) -> Tensor:
-    """The sum () of the losses of sequences (n, T).
+def sequence_loss(network: PplxNetwork, tokens: Tokens, noised: Noised) -> Tensor:
+    """The sum () of the losses of sequences (n, T), with the embeddings as the last matrix.
 
     Each is (1 / t) times the sum over its masked tokens, over its length less one. The first token has none before it,
     and counts in neither.
     """
     states = network.token_states(noised.read, tokens.mask, None)
     places = noised.masked[:, 1:]
-    logits = network.logits(states[:, :-1][places])
+    logits = functional.linear(states[:, :-1][places], network.transformer.embed_tokens.weight).float()
     losses = functional.cross_entropy(logits, tokens.ids[:, 1:][places], reduction="none")
     weights = 1.0 / (noised.t * (tokens.mask.sum(1) - 1).clamp_min(1))
     return (losses * weights[:, None].expand_as(places)[places]).sum()
@@ -173,7 +157,7 @@ class SequenceLearner:
         self._tokenizer = tokenizer_file(recipe)
         tokenizer = load_tokenizer(self._tokenizer)
         if self.start is not None:
-            network = load_network(self.start)
+            network = load_network(self.start, read_folder(self.start)[0])
         else:
             network = new_network(recipe.network, tokenizer.get_vocab_size(with_added_tokens=True), recipe.run.seed)
         self._network = network.to(device).train()

@@ -4,7 +4,6 @@ What their config.json has that is not known is refused by its name.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +37,11 @@ _SUPPORTED = {
 _ROPE_BASE = 1_000_000.0  # of the published checkpoints
 
 
-@dataclass(frozen=True, slots=True)
-class PplxModel:
-    """What a folder says about the model."""
+def read_folder(folder: Path) -> tuple[dict[str, Any], ModelConfig]:
+    """The fields of transformers' Qwen3Config, and the configuration without statistics and document context.
 
-    shapes: Mapping[str, Any]  # the fields of transformers' Qwen3Config
-    config: ModelConfig  # without statistics and document context
-    joins_chunks: bool  # whether the chunks of a document are read in one sequence
-
-
-def read_folder(folder: Path) -> PplxModel:
-    """The settings of a checkpoint; raises a ModelError that names what is not supported."""
+    Raises a ModelError that names what is not supported.
+    """
     fields = read_fields(folder / "config.json")
     try:
         shapes = _shapes(fields)
@@ -63,8 +56,7 @@ def read_folder(folder: Path) -> PplxModel:
         n_positions=shapes["max_position_embeddings"],
         norm_eps=shapes["rms_norm_eps"],
     )
-    config = published_config(backbone, max_tokens=min(MAX_TOKENS, backbone.n_positions))
-    return PplxModel(shapes, config, joins_chunks(fields))
+    return shapes, published_config(backbone, max_tokens=min(MAX_TOKENS, backbone.n_positions))
 
 
 def joins_chunks(fields: Mapping[str, Any]) -> bool:
@@ -111,15 +103,15 @@ class PplxFamily(ModelFamily):
         return "pplx-embed, reads the chunks of a document together" if joins_chunks(fields) else "pplx-embed"
 
     def dimension(self, folder: Path) -> int:
-        return read_folder(folder).config.backbone.dimension
+        return read_folder(folder)[1].backbone.dimension
 
     def open(self, folder: Path) -> LoadedModel:
-        model = read_folder(folder)
+        shapes, config = read_folder(folder)
         files = [folder / name for name in ("config.json", "model.safetensors", TOKENIZER)]
         return LoadedModel(
-            model.config,
+            config,
             folder / TOKENIZER,
             hash_files(files),
-            lazily("cdesearch.models.pplx.network:load_network", folder, model.shapes),
-            separator=SEPARATOR if model.joins_chunks else None,
+            lazily("cdesearch.models.pplx.network:load_network", folder, shapes),
+            separator=SEPARATOR if joins_chunks(read_fields(folder / "config.json")) else None,
         )
