@@ -75,7 +75,7 @@ def make_model(config: ModelConfig = TINY, *, gate: float = 0.5, seed: int = 0) 
             if parameter.ndim > 1:
                 parameter.mul_(1.5).add_(torch.randn_like(parameter) * 0.05)
         torch.nn.init.normal_(model.second_stage.null)
-        for cross_attention in model.second_stage.cross_attention:
+        for cross_attention in model.second_stage.doors:
             cross_attention.gate.fill_(gate)
             if cross_attention.sink is not None:
                 torch.nn.init.normal_(cross_attention.sink)

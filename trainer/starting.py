@@ -44,8 +44,8 @@ def starting_model(choice: ModelChoice) -> ContextualModel:
     if choice.window_tokens:
         model.config = replace(model.config, window_tokens=choice.window_tokens)
     if not attends:
-        for cross_attention in model.second_stage.cross_attention:
-            cross_attention.set_weight(0.0)
+        for gate in model.second_stage.gates:
+            nn.init.zeros_(gate)
         model.requires_grad_(False)
         model.second_stage.backbone.requires_grad_(True)
     for module in model.modules():

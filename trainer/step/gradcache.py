@@ -20,7 +20,7 @@ from cdesearch.models.backbones.packed import Packing, has_kernel, packed_mean
 from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Windows, sent
 from trainer.execution import mean
-from trainer.loss.contrastive import LossOutput
+from trainer.loss.batch_loss import LossOutput
 from trainer.loss.whitening_head import WhiteningHead
 from trainer.step.cached_pass import CachedPass, Passing, Text
 
@@ -186,7 +186,7 @@ class GradCache:
             assert not isinstance(text, Packing)
             belongs = windows.belongs(rows, text.ids.shape[1], self._device)
             with self._cast():
-                states = self.model.window_states(text.ids, belongs, context.keys, context.values)
+                states = self.model.second_stage.states(text.ids, belongs.any(1), context.keys, context.values)
             return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
 
         shape = windows.n_chunks, self.model.config.backbone.dimension

@@ -1,6 +1,5 @@
 """Multi-head attention over a text, and gated cross-attention to a cached context."""
 
-import math
 from functools import cache
 from typing import Any
 
@@ -118,11 +117,6 @@ class ContextAttention(nn.Module):
         self.sink = nn.Parameter(torch.zeros(dimension)) if sink else None
         self.key_value = nn.Linear(dimension, 2 * dimension)
         self.gate = nn.Parameter(torch.zeros(n_heads))
-
-    @torch.no_grad()
-    def set_weight(self, weight: float) -> None:
-        """Set every gate so that its factor, tanh of the gate, is `weight`."""
-        self.gate.fill_(math.atanh(weight))
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """(B, T, d) from queries (B, T, d) and the context's keys and values (J, d), times tanh of the gate."""

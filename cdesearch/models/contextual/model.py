@@ -71,24 +71,12 @@ class ContextualModel(nn.Module):
         states = self.token_states(input_ids, attention_mask, context)
         return mean_pool(states, weights), states
 
-    def window_states(
-        self, input_ids: Tensor, belongs: Tensor, keys: Tensor | None, values: Tensor | None, *, is_padded: bool = True
-    ) -> Tensor:
-        """(B, T, d) states of the tokens of windows (B, T), each of C chunks of a document, which read one another.
-
-        `belongs` (B, C, T) is 1 where a token belongs to a chunk, and 0 on padding. `keys` and `values` (L, J, d) are
-        those of a cached context.
-        """
-        mask = belongs.any(1) if is_padded else None
-        return self.second_stage.states(input_ids, mask, keys, values)
-
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: Cached | None) -> Tensor:
         """(C, d) before the statistics head, of the chunks of one window (T,); each is pooled from its own tokens.
 
         `belongs` (C, T) is 1 where a token belongs to a chunk, and `weights` (T,) are those of the tokens.
         """
-        keys, values = context or (None, None)
-        states = self.window_states(input_ids[None], belongs[None], keys, values, is_padded=False)
+        states = self.second_stage.states(input_ids[None], None, *(context or (None, None)))
         return pool_chunks(states, (belongs * weights)[None])[0]
 
     def weights_hash(self) -> str:

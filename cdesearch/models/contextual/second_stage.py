@@ -45,14 +45,9 @@ class SecondStage(nn.Module):
         return cast("list[tuple[Block, ContextAttention | None]]", list(zip(self.backbone.blocks, cross, strict=True)))
 
     @property
-    def cross_attention(self) -> list[ContextAttention]:
-        """The cross-attention to the cached context of each layer that has it."""
-        return [cross for _, cross in self.layers if cross is not None]
-
-    @property
     def gates(self) -> list[nn.Parameter]:
         """The gates (n_heads,) of every layer with cross-attention, before tanh; without effect if zero."""
-        return [cross.gate for cross in self.cross_attention]
+        return [cross.gate for _, cross in self.layers if cross is not None]
 
     @property
     def gates_are_zero(self) -> bool:

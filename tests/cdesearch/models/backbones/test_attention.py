@@ -9,7 +9,7 @@ D = TINY.backbone.dimension
 @torch.no_grad()
 def test_a_sink_that_a_text_attends_to_leaves_nothing_of_the_context():
     attention = ContextAttention(D, 2, sink=True)
-    attention.set_weight(0.5)
+    attention.gate.fill_(0.5)
     queries, (keys, values) = torch.randn(3, 5, D).abs(), torch.randn(2, 7, D)
     assert not attention.sink.any(), "the sink starts with the score zero"
     read = attention(queries, keys, values)
