@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import warnings
 
 import numpy as np
 import pytest
@@ -19,40 +18,36 @@ from cdesearch.errors import ModelError
 from indexer.build import build
 from indexer.settings import Options
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of which sentence-transformers raises many
+
 
 @pytest.fixture(scope="module")
 def library():
-    """sentence-transformers, whose import raises many warnings."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        pytest.importorskip("transformers")
-        return pytest.importorskip("sentence_transformers")
+    """sentence-transformers."""
+    pytest.importorskip("transformers")
+    return pytest.importorskip("sentence_transformers")
 
 
 def biencoder(library, folder, kind, pooling="mean", prompts=None, max_seq_length=None, extra=(), **saved):
     """A sentence-transformers folder, written by sentence-transformers; returns it with the library's own model."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        save_backbone(kind, folder / "backbone", **saved)
-        modules = library.sentence_transformer.modules
-        parts = [
-            modules.Transformer(str(folder / "backbone")),
-            modules.Pooling(32, pooling),
-            *extra,
-            modules.Normalize(),
-        ]
-        theirs = library.SentenceTransformer(modules=parts, prompts=prompts, device="cpu")
-        if max_seq_length:
-            theirs.max_seq_length = max_seq_length
-        theirs.save(str(folder / "whole"))
+    save_backbone(kind, folder / "backbone", **saved)
+    modules = library.sentence_transformer.modules
+    parts = [
+        modules.Transformer(str(folder / "backbone")),
+        modules.Pooling(32, pooling),
+        *extra,
+        modules.Normalize(),
+    ]
+    theirs = library.SentenceTransformer(modules=parts, prompts=prompts, device="cpu")
+    if max_seq_length:
+        theirs.max_seq_length = max_seq_length
+    theirs.save(str(folder / "whole"))
     return folder / "whole", theirs
 
 
 def assert_same(own, theirs, texts, atol=1e-5):
     found = own.encode(texts, "query"), own.encode(texts, "document")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        wanted = theirs.encode_query(texts), theirs.encode_document(texts)
+    wanted = theirs.encode_query(texts), theirs.encode_document(texts)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, atol=atol)
 
@@ -112,9 +107,7 @@ def test_the_prefixes_that_only_the_card_states_are_used_and_the_fingerprint_sho
     (folder / "README.md").write_text(card)
     embedder = Embedder(folder, plain=True)
     for role, prefix in (("query", "query: "), ("document", "passage: ")):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            wanted = theirs.encode([prefix + text for text in TEXTS])
+        wanted = theirs.encode([prefix + text for text in TEXTS])
         np.testing.assert_allclose(embedder.encode(TEXTS, role), wanted, atol=1e-5)
     assert embedder.encoder.fingerprint != without.encoder.fingerprint
     (folder / "config_sentence_transformers.json").write_text('{"prompts": {"query": "the cat: "}}')
@@ -142,9 +135,7 @@ def test_minilm_has_the_vectors_of_sentence_transformers(library):
     folder = f"{package.__path__[0]}/model"
     embedder = Embedder(folder)
     assert embedder.encoder.max_tokens == 256
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = library.SentenceTransformer(folder, device="cpu")
+    theirs = library.SentenceTransformer(folder, device="cpu")
     assert_same(embedder, theirs, ["How is a password reset?", "Reset it in the settings. " * 60])
 
 
@@ -180,9 +171,7 @@ def test_a_backbone_alone_is_pooled_by_the_mean_and_the_build_says_so(library, t
     folder = tmp_path / "backbone"
     save_backbone("bert", folder)
     keep_on_torch(folder)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = library.SentenceTransformer(str(folder), device="cpu")
+    theirs = library.SentenceTransformer(str(folder), device="cpu")
     np.testing.assert_allclose(
         Embedder(folder, plain=True).encode(TEXTS, "query"),
         theirs.encode_query(TEXTS, normalize_embeddings=True),
