@@ -6,7 +6,6 @@ The file also holds a digest of itself. `cdesearch.store.damage` compares the ch
 import hashlib
 import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -57,13 +56,14 @@ def write_checksums(generation: Path, base: Path | None) -> None:
     except ChecksumsError:
         known = {}
     checksums: Checksums = {}
-    for name, status in _files(generation):
-        if name in (CHECKSUMS, PLAN) or not _PATH.fullmatch(name):  # an index has no such files
+    for file in generation.rglob("*"):
+        name, status = file.relative_to(generation).as_posix(), file.lstat()
+        if file.is_dir() or name in (CHECKSUMS, PLAN) or not _PATH.fullmatch(name):  # an index has no such files
             continue
         before = known.get(name)
         stamp = status.st_size, status.st_mtime_ns
         is_known = before is not None and stamp == (before.size, before.mtime_ns) and before.size > SMALL
-        checksums[name] = before if before and is_known else Entry(*stamp, sha256_of(generation / name))
+        checksums[name] = before if before and is_known else Entry(*stamp, sha256_of(file))
     with fresh.open("wb") as stream:
         stream.write(_serialised(checksums))
         stream.flush()
@@ -104,13 +104,6 @@ def _serialised(checksums: Checksums) -> bytes:
         msgspec.json.encode(name) + b": " + msgspec.json.encode(entry) for name, entry in sorted(checksums.items())
     )
     return b'{"sha256": "%b",\n"files": {\n%b\n}}\n' % (hashlib.sha256(files).hexdigest().encode(), files)
-
-
-def _files(generation: Path) -> Iterable[tuple[str, os.stat_result]]:
-    for folder, _, names in os.walk(generation):
-        for name in names:
-            file = Path(folder) / name
-            yield file.relative_to(generation).as_posix(), file.lstat()
 
 
 def sha256_of(file: Path) -> str:
