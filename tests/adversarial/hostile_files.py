@@ -7,11 +7,11 @@ import gzip
 import io
 import json
 import random
-import zipfile
 from collections.abc import Callable
 from datetime import date
 
 import hostile_packages
+from sample_files import relations, zipped
 
 DOCX_TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -19,11 +19,6 @@ DOCX_TYPES = (
     '<Default Extension="xml" ContentType="application/xml"/>'
     '<Override PartName="/word/document.xml" ContentType='
     '"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
-)
-DOCX_RELATIONS = (
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type='
-    '"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/>'
-    "</Relationships>"
 )
 WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
@@ -53,14 +48,12 @@ def pdf(pages: list[str], count: int | None = None) -> bytes:
 
 def docx(body: str, extra: dict[str, bytes] | None = None) -> bytes:
     """A Word document of raw XML, with the further parts in `extra`."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("[Content_Types].xml", DOCX_TYPES)
-        archive.writestr("_rels/.rels", DOCX_RELATIONS)
-        archive.writestr("word/document.xml", f"<w:document {WORD}><w:body>{body}</w:body></w:document>")
-        for name, data in (extra or {}).items():
-            archive.writestr(name, data)
-    return stream.getvalue()
+    parts = {
+        "[Content_Types].xml": DOCX_TYPES.encode(),
+        "_rels/.rels": relations(("officeDocument", "word/document.xml")),
+        "word/document.xml": f"<w:document {WORD}><w:body>{body}</w:body></w:document>".encode(),
+    }
+    return zipped(parts | (extra or {}))
 
 
 def docx_cell(text: str, properties: str = "") -> str:

@@ -1,6 +1,5 @@
 """`--model default`: the model that ships, for an index or a configuration that names another one."""
 
-import shlex
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from built import make_index
 from command import cdesearch
 
 import cdesearch as package
-from cdesearch.errors import IndexMismatchError, ModelError
+from cdesearch.errors import IndexMismatchError
 from cdesearch.models.endpoint_model import parse_model
 from cdesearch.progress import Silent
 from cdesearch.store.index import Index
@@ -60,14 +59,4 @@ def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path):
     (tmp_path / "config" / "cdesearch" / "config.toml").write_text(f'[index]\nmodel = "{tmp_path / "model"}"\n')
     (docs / ".cdesearch.toml").write_text('[index]\nmodel = "default"\n')
     cdesearch("index", ".", "--rebuild", cwd=docs)
-    assert model_of(docs) is None
-
-
-def test_a_model_that_is_gone_can_be_replaced_by_the_default_with_the_printed_command(docs, tmp_path):
-    shutil.rmtree(tmp_path / "model")
-    with pytest.raises(ModelError) as caught:
-        make_index([], index=docs / ".cdesearch")
-    moved, _, lost = caught.value.remedy.partition("Otherwise ")
-    assert "--model NEW_FOLDER" in moved and "embeds all texts with the model that ships" in lost
-    cdesearch(*shlex.split(lost.split("`")[1])[1:], cwd=tmp_path)
     assert model_of(docs) is None

@@ -168,17 +168,6 @@ def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored
     assert count_changes(Index.open(tmp_path)) == {"new": 1, "modified": 0, "deleted": 0}
 
 
-def test_the_files_of_a_folder_that_is_gone_do_not_count_as_deleted(tmp_path, tiny_checkpoint):
-    for folder in ("one", "two"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.md").write_text(f"the {folder}")
-    make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint, index=tmp_path / "index")
-    (tmp_path / "two" / "a.md").unlink()
-    assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 1}
-    (tmp_path / "two").rmdir()
-    assert count_changes(Index(tmp_path / "index")) == {"new": 0, "modified": 0, "deleted": 0}
-
-
 @pytest.fixture
 def updated(tmp_path, tiny_checkpoint):
     """Updates the index of a folder with three old files, and returns the report."""

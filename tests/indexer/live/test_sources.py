@@ -38,6 +38,7 @@ def paths(folder):
 def test_a_source_that_is_gone_keeps_its_documents_until_it_is_removed(two, monkeypatch, capsys):
     before = contents(two)
     shutil.rmtree(two / "two")
+    assert not any(count_changes(Index.open(two)).values()), "its files do not count as deleted"
     notes = Notes()
     make_index([], notes, index=two)
     (line,) = notes.lines

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
-from hostile_files import docx
+from hostile_files import WORD, docx
 from old_office_files import (
     BOXES,
     COMMENTS,
@@ -37,7 +37,6 @@ from sample_files import (
 from parts.part import Part
 
 Builders = dict[str, Callable[[str], bytes]]
-WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
 def parts(kind: str, suffix: str, read: Builders, left_out: Builders | None = None) -> list[Part]:
