@@ -8,7 +8,7 @@ from typing import Literal
 
 from cdesearch.errors import SourceError
 from indexer.formats.records import PART
-from trainer.data.pairs.beir import read_queries, read_texts
+from trainer.data.pairs.reading import read_queries, read_texts
 
 Half = Literal["all", "choose", "report"]
 STRAY_SHARE = 0.01  # the share of judgements that may name unknown ids

@@ -18,7 +18,7 @@ from benchmarks.measurement import RESULTS, Measurement, measure
 from cdesearch.progress import Silent
 from indexer.build import build
 from indexer.settings import Options
-from trainer.data.pairs.beir import read_queries
+from trainer.data.pairs.reading import read_queries
 
 ROUNDS = 30  # of processes
 

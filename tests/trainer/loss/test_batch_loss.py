@@ -5,8 +5,7 @@ import torch
 from batches import make_batch, make_student
 from torch.nn.functional import normalize
 
-from trainer.loss.batch_loss import BatchLoss, in_document
-from trainer.loss.contrastive import contrastive
+from trainer.loss.batch_loss import BatchLoss, contrastive, in_document
 
 N, D = 12, 16
 

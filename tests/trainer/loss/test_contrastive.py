@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainer.loss.contrastive import contrastive
+from trainer.loss.batch_loss import contrastive
 
 B, D, WIDTH = 7, 9, 5
 

@@ -115,20 +115,6 @@ def test_document_context_moves_chunks_and_not_documents(vectors, excluded):
     assert loss_of(vectors, excluded, 1.0, 0.6) == pytest.approx(loss_of(vectors, excluded, 1.0, 0.0))
 
 
-def test_every_width_has_all_losses(vectors, excluded):
-    queries, chunks = unit(vectors[0]), unit(vectors[1])
-    documents = unit(whole(vectors[1]))
-    parts = []
-    for n in (4, WIDTH):
-        own = SIBLINGS[:B, None] == SIBLINGS
-        within, over_all = (info_nce(queries[:, :n], chunks[:, :n], mask) for mask in (~excluded & own, ~excluded))
-        local = 0.2 * within + 0.8 * over_all
-        over = info_nce(queries[:, :n], documents[:, :n], allowed(excluded))
-        parts.append(0.4 * over + 0.6 * local)
-    found = loss_of(vectors, excluded, 0.4, matryoshka=[4, WIDTH])
-    assert found == pytest.approx(np.mean(parts), rel=1e-5)
-
-
 def test_the_share_of_documents_rises_in_a_half_cosine():
     shares = [document_share(step, 101) for step in range(101)]
     np.testing.assert_allclose(shares, 0.35 - 0.15 * np.cos(np.pi * np.arange(101) / 100), atol=1e-12)

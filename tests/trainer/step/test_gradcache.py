@@ -9,7 +9,7 @@ from cdesearch.models.backbones import attention
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.backbones.packed import pack_texts
 from cdesearch.models.contextual.second_stage import SecondStage
-from trainer.loss.contrastive import contrastive
+from trainer.loss.batch_loss import contrastive
 from trainer.step import cached_pass, gradcache
 from trainer.step.gradcache import GradCache
 

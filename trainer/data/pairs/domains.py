@@ -16,8 +16,7 @@ from unicodedata import normalize
 import numpy as np
 
 from cdesearch.errors import InputError, SourceError
-from trainer.data.pairs.beir import read_queries, read_texts
-from trainer.data.pairs.reading import Pair, domain_name, read_pairs
+from trainer.data.pairs.reading import Pair, domain_name, read_pairs, read_queries, read_texts
 from trainer.data.store import Arrays, Integers, Rows, digest_of, encoded, random_stream, spans, stored
 
 SHINGLE = 13  # words

@@ -2,9 +2,12 @@ import json
 from unicodedata import normalize
 
 import numpy as np
+from beir_folder import write_set
 
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair
+
+QUERIES = [{"_id": "1", "text": "What is it?"}]
 
 
 def write(file, rows):
@@ -23,11 +26,8 @@ def test_a_part_of_a_domain_contains_whole_documents(tmp_path):
 
 
 def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
-    beir = tmp_path / "beir"
-    beir.mkdir()
     secret = " ".join(f"word{number}" for number in range(40))
-    write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": secret}])
-    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    beir = write_set(tmp_path / "beir", corpus=[{"_id": "1", "title": "", "text": secret}], queries=QUERIES)
     file = write(
         tmp_path / "d.jsonl",
         [
@@ -47,9 +47,7 @@ def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
 def test_leaks_are_found_without_queries_in_any_form_of_unicode_and_punctuation_is_none(tmp_path):
     text = "Où est le café près de la forêt? " * 3
     for name, queries in (("none", []), ("marks", [{"_id": "1", "text": "???"}])):
-        beir = tmp_path / name
-        beir.mkdir()
-        write(beir / "corpus.jsonl", [{"_id": "1", "title": "", "text": normalize("NFC", text)}])
+        beir = write_set(tmp_path / name, corpus=[{"_id": "1", "title": "", "text": normalize("NFC", text)}])
         write(beir / "queries.jsonl", queries)
         pairs = [{"query": "a", "document": normalize("NFD", text)}, {"query": "!!!", "document": "an answer"}]
         (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / f"work-{name}", [beir])
@@ -57,15 +55,12 @@ def test_leaks_are_found_without_queries_in_any_form_of_unicode_and_punctuation_
 
 
 def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropped(tmp_path):
-    beir = tmp_path / "beir"
-    beir.mkdir()
     long = " ".join(f"word{number}" for number in range(40))
     texts = [("", "Glossary of Computer Engineering and Programming Terminology, 1961!"), ("Title", "Nine of clubs")]
     rows = [
         {"_id": str(n), "title": title, "text": text} for n, (title, text) in enumerate([*texts, ("", long), ("", "")])
     ]
-    write(beir / "corpus.jsonl", rows)
-    write(beir / "queries.jsonl", [{"_id": "1", "text": "What is it?"}])
+    beir = write_set(tmp_path / "beir", corpus=rows, queries=QUERIES)
     short = "glossary of computer engineering and programming terminology 1961"
     pairs = [
         {"query": "a", "document": short},

@@ -9,7 +9,7 @@ import pytest
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.domains import prepare
 from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_passages
-from trainer.mine import new_pair_files
+from trainer.mine import write_pairs
 
 
 def write(file, rows):
@@ -127,6 +127,5 @@ def test_paths_without_pairs_are_named_without_keys_of_a_recipe(tmp_path):
 
 def test_written_pairs_are_read_as_they_were(tmp_path):
     pairs = [Pair("a", "b", ("n",), "book", (1.5, 0.5), 3, "g"), Pair("c", "d", document_id="book"), Pair("e", "f")]
-    with new_pair_files(tmp_path / "out", []) as (write_domain, _):
-        write_domain("mined", pairs)
-    assert list(read_pairs(tmp_path / "out" / "mined.jsonl.gz")) == pairs
+    write_pairs(tmp_path / "mined.jsonl.gz", pairs)
+    assert list(read_pairs(tmp_path / "mined.jsonl.gz")) == pairs
