@@ -4,10 +4,11 @@ import os
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -25,41 +26,16 @@ from trainer.replacing import replace_folder
 ANOTHER = "Name a new or empty folder."
 
 
-class _SecondStageGraph(nn.Module):
-    def __init__(self, model: ContextualModel) -> None:
+class _Graph(nn.Module):
+    """A function of networks as a module, which is what can be exported."""
+
+    def __init__(self, networks: nn.Module, compute: Callable[..., Any]) -> None:
         super().__init__()
-        self.stage = model.second_stage
+        self.networks = networks
+        self._compute = compute
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        weights: Tensor,
-        shift: Tensor,
-        projection: Tensor,
-        keys: Tensor | None = None,
-        values: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        states = self.stage.states(input_ids.flatten(0, 1), None, keys, values)
-        return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
-
-
-class _FirstStageGraph(nn.Module):
-    def __init__(self, model: ContextualModel) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, input_ids: Tensor) -> Tensor:
-        states = self.model.first_states(input_ids.flatten(0, 1), None)
-        return pool_spans(states.mean(1), torch.ones_like(input_ids))
-
-
-class _CacheGraph(nn.Module):
-    def __init__(self, model: ContextualModel) -> None:
-        super().__init__()
-        self.stage = model.second_stage
-
-    def forward(self, vectors: Tensor, is_null: Tensor) -> tuple[Tensor, Tensor]:
-        return self.stage.cache(vectors, is_null)
+    def forward(self, *inputs: Tensor) -> Any:
+        return self._compute(*inputs)
 
 
 def check_out(folder: Path, inputs: Sequence[Path]) -> None:
@@ -147,17 +123,29 @@ def _write_files(
         ids = torch.ones(2, 3, 4, dtype=torch.long)
         text = {0: "batch", 1: "spans", 2: "tokens"}
         file = folder / "onnx" / "first_stage.onnx"
-        write_graph(_FirstStageGraph(model), {"input_ids": (ids, text)}, ["vectors"], file, precision)
+
+        def first_stage(input_ids: Tensor) -> Tensor:
+            states = model.first_states(input_ids.flatten(0, 1), None)
+            return pool_spans(states.mean(1), torch.ones_like(input_ids))
+
+        write_graph(_Graph(model, first_stage), {"input_ids": (ids, text)}, ["vectors"], file, precision)
 
 
 def _export_second_stage(model: ContextualModel, file: Path, precision: Precision) -> None:
-    d, n_gated = model.config.backbone.dimension, len(model.second_stage.gates)
+    stage, d = model.second_stage, model.config.backbone.dimension
     inputs = text_inputs(d)
-    if not model.second_stage.gates_are_zero:
+    if not stage.gates_are_zero:
         for name in ("keys", "values"):
-            inputs[name] = (torch.randn(n_gated, 4, d), {1: "context"})
+            inputs[name] = (torch.randn(len(stage.gates), 4, d), {1: "context"})
         rows = {0: "context"}
         cache_inputs = {"vectors": (torch.randn(4, d), rows), "is_null": (torch.zeros(4, dtype=torch.bool), rows)}
         # This graph runs once for each corpus, so exactness matters more than speed.
-        write_graph(_CacheGraph(model), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
-    write_graph(_SecondStageGraph(model), inputs, ["pooled", "vectors", "states"], file, precision)
+        write_graph(_Graph(stage, stage.cache), cache_inputs, ["keys", "values"], file.with_name("cache.onnx"), "fp32")
+
+    def second_stage(
+        input_ids: Tensor, weights: Tensor, shift: Tensor, projection: Tensor, *cached: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        states = stage.states(input_ids.flatten(0, 1), None, *(cached or (None, None)))
+        return *read_out(states, weights, shift, projection), states.unflatten(0, input_ids.shape[:2])
+
+    write_graph(_Graph(stage, second_stage), inputs, ["pooled", "vectors", "states"], file, precision)

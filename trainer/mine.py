@@ -4,7 +4,6 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -26,7 +25,6 @@ Rows = NDArray[np.int64]
 WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
 ANOTHER = "Name a new or empty folder."
 
-Write = Callable[[str, Iterable[Pair]], None]
 ROWS = 256  # queries whose scores with all documents of the domain are in memory at once
 NO_CANDIDATE = -np.inf
 
@@ -71,14 +69,8 @@ def normal(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-@contextmanager
-def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[tuple[Write, Path]]:
-    """Within this context manager, a function writes the pairs of a domain; at the end, `out` has all files.
-
-    It also yields a folder for intermediate results, which is kept for the next call if the block fails. `inputs` are
-    the pair files that the pairs come from. Raises StorageError if `out` cannot be written, and InputError if it is the
-    folder of the inputs or has a file that would be overwritten.
-    """
+def _check_out(out: Path, inputs: Sequence[Path]) -> None:
+    """Raise InputError if `out` is the folder of the pair files `inputs` or has a file that would be overwritten."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is not a folder.", ANOTHER)
     for file in inputs:
@@ -86,22 +78,13 @@ def new_pair_files(out: Path, inputs: Sequence[Path]) -> Iterator[tuple[Write, P
             raise InputError(f"{out} is the folder of {file.name}, which is an input.", ANOTHER)
         if (target := out / f"{domain_name(file)}.jsonl.gz").exists():
             raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
-    work, written = out / WORK, []
 
-    def write(domain: str, pairs: Iterable[Pair]) -> None:
-        file = work / f"{domain}.jsonl.gz"
-        with writing(file), gzip.open(file, "wt", encoding="utf-8") as lines:
-            for pair in pairs:
-                lines.write(json.dumps(_row(pair), ensure_ascii=False) + "\n")
-        written.append(file)
 
-    with writing(out):
-        work.mkdir(parents=True, exist_ok=True)
-    yield write, work
-    with writing(out):
-        for file in written:
-            file.replace(out / file.name)
-        shutil.rmtree(work)
+def write_pairs(file: Path, pairs: Iterable[Pair]) -> None:
+    """Write a .jsonl.gz file that `read_pairs` reads; raises StorageError."""
+    with writing(file), gzip.open(file, "wt", encoding="utf-8") as lines:
+        for pair in pairs:
+            lines.write(json.dumps(_row(pair), ensure_ascii=False) + "\n")
 
 
 def _row(pair: Pair) -> dict[str, Any]:
@@ -135,12 +118,19 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     Returns for each pair the number of its hard negatives. `inputs` are the pair files that the domains come from. If
     the function is stopped, the next call continues with the vectors and words in `out`. Raises CdesearchError.
     """
-    n_negatives: list[int] = []
-    with new_pair_files(out, inputs) as (write, work):
-        for name, pairs in domains:
-            mined = list(with_negatives(name, pairs, work, mining, display))
-            write(name, mined)
-            n_negatives += [len(pair.negatives) for pair in mined]
+    _check_out(out, inputs)
+    work, files, n_negatives = out / WORK, list[Path](), list[int]()
+    with writing(out):
+        work.mkdir(parents=True, exist_ok=True)
+    for name, pairs in domains:
+        mined = list(with_negatives(name, pairs, work, mining, display))
+        files.append(work / f"{name}.jsonl.gz")
+        write_pairs(files[-1], mined)
+        n_negatives += [len(pair.negatives) for pair in mined]
+    with writing(out):
+        for file in files:
+            file.replace(out / file.name)
+        shutil.rmtree(work)
     return n_negatives
 
 

@@ -76,12 +76,8 @@ class CachedPass:
             self.vectors[indices] = of_texts.detach()
             self._pieces.append(_Piece(indices, text, state, made if of_texts.requires_grad else None))
 
-    def replay(self, gradient: Tensor) -> Tensor:
-        """Run backward through every micro-batch, from the gradient (n, ...) at the results.
-
-        Returns the local loss (), which is 0 if the network has none.
-        """
-        local = torch.zeros((), device=self._device)
+    def replay(self, gradient: Tensor) -> None:
+        """Run backward through every micro-batch, from the gradient (n, ...) at the results and from local losses."""
         for piece in self._pieces:
             made = piece.graph
             if made is None:
@@ -89,10 +85,8 @@ class CachedPass:
                     made = self._network(piece.text, piece.indices)
             if isinstance(made, WithLoss):
                 torch.autograd.backward(made, (gradient[piece.indices], torch.ones_like(made.loss)))
-                local += made.loss.detach()
             else:
                 made.backward(gradient[piece.indices])
-        return local
 
     def _send(self, tokens: Tokens, *, packs: bool) -> Text:
         """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
