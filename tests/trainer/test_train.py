@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from beir_folder import write_set
 from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
 
@@ -36,7 +37,7 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
     """Each query is a code; its document contains the code among words of all documents."""
     folder = tmp_path_factory.mktemp("training")
     random = np.random.default_rng(0)
-    rows, corpus, queries, judged = [], [], [], ["query-id\tcorpus-id\tscore"]
+    rows, corpus, queries = [], [], []
     for number in range(360):
         topic = TOPICS[number % len(TOPICS)]
         code = "".join(random.choice(list("abcdefgh"), size=3))
@@ -46,13 +47,8 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
         else:
             corpus.append({"_id": str(number), "text": document})
             queries.append({"_id": f"q{number}", "text": query})
-            judged.append(f"q{number}\t{number}\t1")
     (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    beir = folder / "beir"
-    (beir / "qrels").mkdir(parents=True)
-    (beir / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
-    (beir / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
-    (beir / "qrels" / "test.tsv").write_text("\n".join(judged))
+    write_set(folder / "beir", corpus=corpus, queries=queries)
     (folder / "recipe.toml").write_text(
         f"""
         [data]

@@ -4,7 +4,8 @@ import torch
 from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.models.config import StatisticsConfig
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.data.training_batch import padded
+from trainer.loss.whitening_head import WhiteningHead, document_frequencies
 
 
 def test_the_learning_head_is_the_head_of_inference():
@@ -26,3 +27,9 @@ def test_the_learning_head_is_the_head_of_inference():
     weights = head.token_weights(torch.tensor(counts).float(), 40, torch.tensor(special))
     plain = idf_weights(TokenFrequencies(counts, 40), special, config.idf_exponent)
     np.testing.assert_allclose(weights.detach(), plain, rtol=1e-5)
+
+
+def test_a_token_counts_once_a_document():
+    rows = [np.array(row) for row in ([5, 7, 5, 5], [7], [3, 9, 7])]
+    expected = [sum(token in row for row in rows) for token in range(11)]
+    assert document_frequencies(padded(rows), 11).tolist() == expected

@@ -1,11 +1,12 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from batches import make_student
 from conftest import TINY
 
-from trainer.step.optimizer import DECAY, clip_by_group, make_optimizer, parameter_groups
+from trainer.step.optimizer import DECAY, clip_by_group, linear, make_optimizer, parameter_groups
 
 
 def norm(parameters):
@@ -60,3 +61,8 @@ def test_a_huge_gradient_in_one_group_leaves_the_others_as_they_are():
     assert norm(groups["context"]) == pytest.approx(1.0, rel=1e-4)
     for name in ("backbone", "gates", "head"):
         assert norm(groups[name]) == pytest.approx(before[name]) and norms[name] == pytest.approx(before[name])
+
+
+def test_rates_rise_to_their_peak_and_fall_to_zero_in_lines():
+    expected = np.interp(np.arange(10), [-1, 3, 4, 10], [0, 1, 1, 0])
+    np.testing.assert_allclose([linear(step, 10, 4) for step in range(10)], expected)

@@ -1,15 +1,13 @@
-"""The gradient cache and the held-out losses over windows of documents, for models that read chunks together."""
+"""The gradient cache over windows of documents, for models that read chunks together."""
 
 from dataclasses import replace
 
 import pytest
 import torch
 from batches import PLACES, WINDOWED, gradients, make_student, make_window_batch, weights_of
-from conftest import TINY
 
 from cdesearch.encode.length_batches import split_windows
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.whitening_head import TokenWeights
 from trainer.recipe import Objective
 from trainer.step.gradcache import GradCache
 
@@ -73,16 +71,3 @@ def test_the_cache_over_windows_gives_the_full_graphs_gradient(first_stage, micr
     assert found_loss == pytest.approx(loss, abs=1e-5) and found.keys() == expected.keys()
     for name, gradient in found.items():
         torch.testing.assert_close(gradient, expected[name], atol=1e-5, rtol=1e-4, msg=name)
-
-
-@pytest.mark.parametrize("has_context", [False, True])
-def test_held_out_windows_have_the_vectors_of_windows_that_are_read_alone(has_context):
-    batch, (model, head) = make_window_batch(), make_student(WINDOWED)
-    weights = TokenWeights(TINY.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu")).of(batch, head)()
-    read = batch.in_context(batch.context_texts, is_null=not has_context)
-    _, found = GradCache(model.eval(), head, 5).vectors(read, weights)
-    with torch.no_grad():
-        texts = texts_of(read.context_texts)
-        vectors = torch.cat([model.first_stage(ids[None], torch.ones(1, len(ids))) for ids in texts])
-        expected = pooled_one_by_one(model, batch, weights, *model.second_stage.cache(vectors, read.is_null))
-    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
