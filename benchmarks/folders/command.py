@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -76,14 +76,7 @@ def _by_vectors_and_words(system: Fused, passages: Sequence[Passage], questions:
     return [[by_id[name] for name in run[question][:DEPTH]] for question in questions]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """What one system reached on one question."""
-
-    kind: str  # of the question
-    measured: Mapping[str, float]
-
-
+Answered = tuple[str, Mapping[str, float]]  # the kind of a question, and what a system reached on it
 Answers = Mapping[str, Sequence[Answered]]  # of each system, for the same questions in the same order
 
 
@@ -151,7 +144,7 @@ def measured_folder(files: Path, work: Path, questions: Sequence[Question], mode
         texts = [question.text for question in questions]
         return {
             name: [
-                Answered(question.kind, measure_question(question, passages, tokens))
+                (question.kind, measure_question(question, passages, tokens))
                 for question, passages in zip(questions, find(texts), strict=True)
             ]
             for name, find in systems.items()
@@ -166,11 +159,11 @@ def summarised(answers: Answers) -> list[Measurement]:
     columns = {system: _columns(some) for system, some in answers.items()}
     found = []
     for system, some in answers.items():
-        kinds = [kind for kind in KINDS if any(one.kind == kind for one in some)]
+        kinds = [kind for kind in KINDS if any(own == kind for own, _ in some)]
         table = Table(system, *columns[system])
-        by_kind = {kind: _columns([one for one in some if one.kind == kind]) for kind in kinds}
+        by_kind = {kind: _columns([one for one in some if one[0] == kind]) for kind in kinds}
         for kind, values in by_kind.items():
-            n_questions = sum(one.kind == kind for one in some)
+            n_questions = sum(own == kind for own, _ in some)
             table.add_row(f"{kind} ({n_questions})", *(f"{value.mean():.0f}" for value in values.values()))
         rows = [
             _summary(system, name, columns, {kind: float(by_kind[kind][name].mean()) for kind in kinds})
@@ -200,4 +193,4 @@ def _summary(
 
 def _columns(answers: Sequence[Answered]) -> dict[str, NDArray[np.float64]]:
     """Each measure over questions."""
-    return {name: np.array([one.measured[name] for one in answers]) for name in answers[0].measured}
+    return {name: np.array([measured[name] for _, measured in answers]) for name in answers[0][1]}

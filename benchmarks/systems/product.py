@@ -4,20 +4,16 @@ import json
 from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
 
 from benchmarks.datasets.dataset import Dataset
 from benchmarks.systems.system import DEPTH, Run
-from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.load import load_encoder
 from cdesearch.progress import Silent
+from cdesearch.search.options import Mode
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from indexer.build import build
 from indexer.settings import Options
-from indexer.warm import Warm
-
-Mode = Literal["dense", "text", "hybrid"]
 
 CHUNKS = 3 * DEPTH  # hits per query: several may be chunks of one document
 
@@ -49,12 +45,12 @@ class Product:
         return [name for name in names if name != own][:DEPTH]
 
 
-def index_texts(folder: Path, texts: Iterable[tuple[str, str]], encoder: Encoder | None = None) -> Index:
+def index_texts(folder: Path, texts: Iterable[tuple[str, str]]) -> Index:
     """The index in `folder` of texts with their ids, which are the names of its records. An earlier one is updated."""
     folder.mkdir(parents=True, exist_ok=True)
     corpus = folder / "corpus.jsonl"
     lines = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in texts)
     if not corpus.exists() or corpus.read_text(encoding="utf-8") != lines:
         corpus.write_text(lines, encoding="utf-8")
-    build([corpus], Options(index=folder / "index"), Silent(), Warm(encoder))
+    build([corpus], Options(index=folder / "index"), Silent())
     return Index(folder / "index")

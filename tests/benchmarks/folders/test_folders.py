@@ -6,7 +6,7 @@ import cdesearch
 from benchmarks.folders.answers import ask_folder
 from benchmarks.folders.answers import summarised as shares_of
 from benchmarks.folders.archives import ARCHIVES
-from benchmarks.folders.command import Answered, measured_folder, summarised
+from benchmarks.folders.command import measured_folder, summarised
 from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
 from benchmarks.systems.biencoder import installed_minilm
 from cdesearch.errors import InputError, SourceError
@@ -64,8 +64,8 @@ def test_the_questions_that_ship_can_be_read():
 
 
 def test_every_measure_has_an_interval_and_its_difference_from_ours(capsys):
-    ours = [Answered(kind, {"MRR@10": 50.0 + n}) for n, kind in enumerate(("why", "where", "why", "why"))]
-    other = [Answered(one.kind, {"MRR@10": one.measured["MRR@10"] - 10}) for one in ours]
+    ours = [(kind, {"MRR@10": 50.0 + n}) for n, kind in enumerate(("why", "where", "why", "why"))]
+    other = [(kind, {"MRR@10": reached["MRR@10"] - 10}) for kind, reached in ours]
     first, second = summarised({"cdesearch, hybrid": ours, "other": other})
     assert first.value == pytest.approx(51.5) and first.detail["low"] < 51.5 < first.detail["high"]
     assert first.detail["kinds"] == {"why": pytest.approx(155 / 3), "where": 51}
@@ -91,8 +91,8 @@ RIGHT = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone")
 def test_a_folder_is_measured_and_wrong_answers_are_refused(files, tmp_path):
     answers = measured_folder(files, tmp_path / "work", [RIGHT])
     assert list(answers) == [*(f"cdesearch, {mode}" for mode in MODES), "all-MiniLM-L6-v2 + BM25"]
-    for system, (answered,) in answers.items():
-        assert answered.measured["passage@1"] == answered.measured["file@1"] == 100, system
+    for system, ((_, reached),) in answers.items():
+        assert reached["passage@1"] == reached["file@1"] == 100, system
     (files / "again.md").write_text("# Again\nBake it for an hour.\n")
     for path, message in (("moon.md", "no passage of moon.md"), ("bread.md", "again.md contains")):
         with pytest.raises(InputError, match=message):
