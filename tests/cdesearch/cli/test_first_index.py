@@ -68,8 +68,8 @@ def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
     for arguments in (["inde", "moon"], ["moon", "--index", "typo"]):
         cdesearch(*arguments, cwd=folder, code=2)
     assert "--index docs" not in cdesearch("moon", cwd=tmp_path / "empty", code=2).stderr
-    cdesearch("index", "pets", cwd=folder)
-    assert "Name one in it: --index pets." in cdesearch("moon", cwd=folder, code=2).stderr
+    cdesearch("index", (folder / "pets").rename(folder / "my pets").name, cwd=folder)
+    assert "Name one in it: --index 'my pets'.\n" in cdesearch("moon", cwd=folder, code=2).stderr
     missing = IndexNotFoundError("There is no index.", "Make one.")
     monkeypatch.setenv("HOME", str(tmp_path / "empty" / "me"))
     above = "a home folder or a folder above it"

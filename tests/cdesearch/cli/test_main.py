@@ -188,4 +188,5 @@ def test_the_summary_shows_how_many_documents_have_no_text_and_status_which_ones
     assert "2 documents (1 without text), 1 chunk (1 embedded)" in said and "Read in part" not in said
     listed = cdesearch("status", "--files", cwd=tmp_path).stdout
     assert listed == "indexed  a.txt\nindexed  empty.txt  (no text)\n"
-    assert cdesearch("status", "--files", "--skipped", cwd=tmp_path).stdout == ""
+    run = cdesearch("status", "--files", "--skipped", cwd=tmp_path)
+    assert (run.stdout, run.stderr) == ("", "No file was skipped.\n")

@@ -1,5 +1,4 @@
 import pytest
-from command import cdesearch
 
 from cdesearch.cli.status import read_status
 from cdesearch.progress import Silent
@@ -49,18 +48,3 @@ def test_documents_of_uneven_length_are_not_drift(tmp_path, tiny_checkpoint, siz
         (tmp_path / f"long {number}.txt").write_text(lines)
     drift = drift_after(tmp_path, tiny_checkpoint, context_size=size)
     assert "large" not in drift and (size == 40 or "(0.0 standard errors)" in drift)
-
-
-def test_a_list_of_skipped_files_without_any_is_one_line_on_stderr(tmp_path):
-    (tmp_path / "a.txt").write_text("The bird flies.")
-    cdesearch("index", ".", cwd=tmp_path)
-    run = cdesearch("status", "--files", "--skipped", cwd=tmp_path)
-    assert (run.stdout, run.stderr) == ("", "No file was skipped.\n")
-
-
-def test_where_a_folder_below_has_an_index_the_message_names_it(tmp_path):
-    (tmp_path / "my docs").mkdir()
-    (tmp_path / "my docs" / "a.txt").write_text("The bird flies.")
-    cdesearch("index", "my docs", cwd=tmp_path)
-    failed = cdesearch("query", "bird", cwd=tmp_path, code=2).stderr
-    assert failed.endswith("or above it. Name one in it: --index 'my docs'.\n")

@@ -58,14 +58,6 @@ def test_the_head_is_what_its_formula_says(size, role):
     assert made.dtype == np.float32
 
 
-def test_a_text_of_the_context_does_not_attend_to_itself():
-    context = unit_vectors(30, 3)
-    weights = ContextHead(random_head()).attend(context, context, "document").weights
-    assert (np.diag(weights) == 0).all()
-    assert (weights.sum(axis=1) < 1).all()
-    assert (weights.sum(axis=1) > 0).all()
-
-
 def test_many_texts_are_changed_as_each_one_alone():
     context, vectors = unit_vectors(9, 4, d=4), unit_vectors(BATCH + 3, 5, d=4)
     head = ContextHead(random_head())

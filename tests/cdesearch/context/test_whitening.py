@@ -57,7 +57,7 @@ def whitening_of_the_formula(points, config):
 configs = st.builds(StatisticsConfig, shift=st.floats(0, 1), ridge=st.floats(0.01, 30), power=st.floats(-0.5, 1))
 
 
-@given(configs, st.integers(2, 12), st.integers(2, 6), seeds)
+@given(configs, st.integers(2, 12), st.integers(1, 6), seeds)
 def test_whitening_is_the_formula(config, n, d, seed):
     points = unit_points(n, d, seed)
     shift, projection = fit(points, config)
@@ -108,10 +108,6 @@ def test_whitened_vectors_are_unit_vectors_of_the_shifted_and_projected_ones(n, 
     assert whitened.dtype == np.float32
 
 
-def test_whitened_vectors_are_float32_even_for_a_float64_whitening():
-    assert Whitening(np.zeros(2, np.float64), np.eye(2)).apply(np.eye(2, dtype=np.float32)).dtype == np.float32
-
-
 frequencies = st.integers(1, 12).flatmap(
     lambda size: st.tuples(
         st.integers(0, 50),
@@ -146,8 +142,3 @@ def test_some_texts_with_a_typical_mean_or_a_mean_of_zeros_count_as_texts_of_the
     np.testing.assert_allclose(fitted.shift, 0.6 * (points.sum(axis=0) + 10 * mean) / (n + 10), atol=1e-6)
     weaker = replace(config, power=0.5 * n / (n + 10), half_at=0)  # the identity for one text
     np.testing.assert_allclose(fitted.projection, soft_whitening(points, weaker).projection, atol=1e-6)
-
-
-def test_vectors_of_one_dimension_are_whitened():
-    found = soft_whitening(np.array([[1.0], [0.5], [-1.0]], np.float32), StatisticsConfig())
-    assert found.projection.shape == (1, 1) and np.isfinite(found.apply(np.ones((2, 1), np.float32))).all()

@@ -30,6 +30,7 @@ def test_every_kind_returns_each_vector_to_its_rounding_and_a_missing_one_as_zer
     if kind == "binary":
         known = vectors.any(axis=1)
         np.testing.assert_array_equal(decoded[known] > 0, vectors[known] > 0)
+        np.testing.assert_allclose(np.linalg.norm(decoded[known], axis=1), 1, rtol=1e-5)
     else:
         most = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
         assert (np.abs(decoded - vectors) <= ERRORS[kind] * most).all()
