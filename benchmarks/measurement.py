@@ -87,13 +87,14 @@ def show(table: Table) -> None:
 
 def describe() -> dict[str, Any]:
     """Processor, cores, measured matrix product rate, versions and commit."""
+    head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
         "gemm_gflops": round(gemm_rate(), 1),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: _version(name) for name in PACKAGES},
-        "commit": _commit(),
+        "commit": head.stdout.strip() or "unknown",
         "date": time.strftime("%Y-%m-%d"),
     }
 
@@ -122,8 +123,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def _commit() -> str:
-    run = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return run.stdout.strip() or "unknown"

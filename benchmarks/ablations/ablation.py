@@ -18,7 +18,7 @@ from scipy import stats
 from benchmarks.datasets.dataset import Dataset, read_dataset
 from benchmarks.measurement import RESULTS, describe, make_results_folder, show
 from benchmarks.measures import measure_run
-from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.dense import Contextual
 from benchmarks.systems.system import BenchmarkSystem
 from benchmarks.systems.text import Fused
 from cdesearch.encode.encoder import Encoder

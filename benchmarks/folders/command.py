@@ -28,7 +28,7 @@ from benchmarks.folders.questions import (
 )
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from benchmarks.measures import compare
-from benchmarks.systems.biencoder import Biencoder, installed_minilm
+from benchmarks.systems.dense import Biencoder, installed_minilm
 from benchmarks.systems.text import Fused
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval

@@ -21,8 +21,7 @@ from rich.console import Console
 from benchmarks.datasets.dataset import Dataset, Half, beir_folder, read_dataset
 from benchmarks.measurement import RESULTS, describe, make_results_folder
 from benchmarks.measures import MEASURES, Comparison, compare, measure_run
-from benchmarks.systems.biencoder import Biencoder, installed_minilm
-from benchmarks.systems.contextual import Contextual
+from benchmarks.systems.dense import Biencoder, Contextual, installed_minilm
 from benchmarks.systems.product import Product
 from benchmarks.systems.system import BenchmarkSystem
 from benchmarks.systems.text import Bm25, Fused

@@ -20,7 +20,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.folders.questions import Passage, all_chunks
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from benchmarks.measures import measure_run
-from benchmarks.systems.biencoder import Biencoder, installed_minilm
+from benchmarks.systems.dense import Biencoder, installed_minilm
 from benchmarks.systems.text import Bm25
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_encoder

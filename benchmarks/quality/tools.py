@@ -25,7 +25,7 @@ from benchmarks.measurement import RESULTS, Measurement, measure
 from benchmarks.quality import peers
 from benchmarks.quality.code import Repository, read_annotations
 from benchmarks.quality.peers import DEPTH, TOOLS
-from benchmarks.systems.biencoder import installed_minilm
+from benchmarks.systems.dense import installed_minilm
 from cdesearch.errors import InputError
 from cdesearch.evaluation.questions import Answer
 from trainer.replacing import make_folder

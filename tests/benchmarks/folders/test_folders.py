@@ -8,7 +8,7 @@ from benchmarks.folders.answers import summarised as shares_of
 from benchmarks.folders.archives import ARCHIVES
 from benchmarks.folders.command import measured_folder, summarised
 from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
-from benchmarks.systems.biencoder import installed_minilm
+from benchmarks.systems.dense import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.search.searcher import Searcher

@@ -5,7 +5,7 @@ import pytest
 from beir_folder import WORDS, write_set
 
 from benchmarks.datasets.dataset import read_dataset
-from benchmarks.systems.contextual import Contextual, corpus_context, vectors_in
+from benchmarks.systems.dense import Contextual, corpus_context, vectors_in
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
