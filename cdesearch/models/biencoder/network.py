@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.biencoder.folder import Dense, Pooling, PublishedModel
+from cdesearch.models.biencoder.family import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import DOWNLOAD_AGAIN, check_plain, read_fields
 from cdesearch.models.published_weights import load_weights, loading_from, on_meta_device
 

@@ -78,17 +78,12 @@ def _shapes(fields: Mapping[str, Any]) -> dict[str, Any]:
             "num_attention_heads has to be a multiple of num_key_value_heads, and head_dim has to be even.", REMEDY
         )
     shapes["rms_norm_eps"] = number(fields, "rms_norm_eps", 1e-6, minimum=0)
-    shapes["rope_parameters"] = {"rope_type": "default", "rope_theta": _rope_base(fields)}
-    return shapes
-
-
-def _rope_base(fields: Mapping[str, Any]) -> float:
-    """The base of the rotary embedding, which newer files put into `rope_parameters`; raises ModelError."""
-    nested = fields.get("rope_parameters") or {}
+    nested = fields.get("rope_parameters") or {}  # where newer files put the base of the rotary embedding
     if not isinstance(nested, dict):
         raise ModelError("rope_parameters is not a JSON object.", REMEDY)
     refuse_unsupported(nested, {"rope_type": ("default",)}, "the rotary embedding")
-    return number(nested, "rope_theta", number(fields, "rope_theta", _ROPE_BASE))
+    base = number(nested, "rope_theta", number(fields, "rope_theta", _ROPE_BASE))
+    return shapes | {"rope_parameters": {"rope_type": "default", "rope_theta": base}}
 
 
 class PplxFamily(ModelFamily):
