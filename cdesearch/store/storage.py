@@ -43,13 +43,14 @@ class Live:
 
     def async_table(self, name: str, schema: Any) -> Any:
         """The LanceDB AsyncTable `name`, for queries through `run_async`; raises IndexDamagedError and BucketError."""
-        return self._opened(lambda: run_async(self._open_async(name, schema)), name)
 
-    async def _open_async(self, name: str, schema: Any) -> Any:
-        database = await _lancedb().connect_async(self.tables, storage_options=self.options)
-        table = await database.open_table(name)
-        _check_columns(await table.schema(), schema)
-        return table
+        async def opened() -> Any:
+            database = await _lancedb().connect_async(self.tables, storage_options=self.options)
+            table = await database.open_table(name)
+            _check_columns(await table.schema(), schema)
+            return table
+
+        return self._opened(lambda: run_async(opened()), name)
 
     def _opened(self, open_table: Callable[[], Any], name: str) -> Any:
         self.checks.require_tables()

@@ -165,11 +165,8 @@ class FirstStageFormat:
         """The rows of n keys, with their vectors (n, d) and tokens."""
         import pyarrow as pa
 
-        from cdesearch.context.rounding import to_codes
-
-        codes, scales = to_codes(vectors)
-        listed = pa.FixedSizeListArray.from_arrays(pa.array(codes.reshape(-1)), self.dimension)
-        columns = [pa.array(keys, pa.string()), listed, pa.array(scales), pa.array(tokens, pa.binary())]
+        codes, scales, _ = self._codes.arrays(vectors, tokens)
+        columns = [pa.array(keys, pa.string()), codes, scales, pa.array(tokens, pa.binary())]
         return pa.Table.from_arrays(columns, schema=self.schema)
 
     def decode(self, rows: Any) -> "Floats":
