@@ -227,7 +227,10 @@ class Pool:
 
     def _answers(self, worker: Worker, files: list[dict[str, Any]], put: Callable[[Message], None]) -> bool:
         """Pass on what a worker reads in some files; returns whether it has read them and can read more."""
-        if self._reading is None or not (worker.is_ready or self._set_up(worker, self._reading)):
+        if self._reading is not None and not worker.is_ready and worker.receive() is not None:
+            worker.send(Message(asdict(self._reading)))
+            worker.is_ready = worker.receive() is not None
+        if not worker.is_ready:
             return False
         worker.part = ""
         worker.send(Message({"files": files}))
@@ -240,14 +243,6 @@ class Pool:
             elif kind == "part":
                 worker.part, worker.seconds = str(message.header.get("part")), float(message.header.get("seconds", 0))
         return False
-
-    def _set_up(self, worker: Worker, reading: Reading) -> bool:
-        ready = worker.receive()
-        if ready is None:
-            return False
-        worker.send(Message(asdict(reading)))
-        worker.is_ready = worker.receive() is not None
-        return worker.is_ready
 
     def _fail(self, worker: Worker) -> str:
         """End a worker that has failed, and return why; raises CdesearchError if it never began."""
