@@ -36,7 +36,7 @@ from cdesearch.progress import Display, PlainLines
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
 from trainer.data.store import Arrays, digest_of, random_stream, stored
-from trainer.loss.context_head import TrainedHead
+from trainer.loss.heads import TrainedHead
 from trainer.recipe import Recipe, load_recipe, parse_override
 from trainer.reporting import Parser, reported
 

@@ -10,7 +10,7 @@ from cdesearch.models.config import NO_STATISTICS, ModelConfig
 from cdesearch.models.contextual.model import ContextualModel, load_checkpoint
 from trainer.data.training_batch import Tokens
 from trainer.execution import evaluation_mode, mean
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.heads import WhiteningHead
 from trainer.recipe import ModelChoice
 from trainer.start import is_published, start_model
 

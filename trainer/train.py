@@ -26,7 +26,7 @@ from trainer.data.training_batch import Batch, Tokens, tokenize
 from trainer.execution import evaluation_mode, first_goes_ahead, is_first, joined, mean, rank, world
 from trainer.export import export
 from trainer.loss.batch_loss import BatchLoss, LossOutput, document_share
-from trainer.loss.whitening_head import TokenWeights, WhiteningHead
+from trainer.loss.heads import TokenWeights, WhiteningHead
 from trainer.recipe import Recipe
 from trainer.run.folder import CHECKPOINT, check_named, locked, read_log, refuse_overwritten, run_folder, write_log
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable

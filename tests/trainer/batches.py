@@ -8,7 +8,7 @@ from conftest import TINY, make_model, make_tokenizer
 
 from trainer.data.training_batch import Batch, make_windows, tokenize
 from trainer.loss.batch_loss import contrastive
-from trainer.loss.whitening_head import TokenWeights, WhiteningHead
+from trainer.loss.heads import TokenWeights, WhiteningHead
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

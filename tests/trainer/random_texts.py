@@ -6,8 +6,7 @@ import numpy as np
 from conftest import TINY, make_tokenizer
 
 from trainer.pretraining.recipe import load_pretraining_recipe
-from trainer.pretraining.spans import Vocabulary
-from trainer.pretraining.token_documents import read_token_documents
+from trainer.pretraining.texts import Vocabulary, read_token_documents
 
 WORDS = ["the", "cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 

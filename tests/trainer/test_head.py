@@ -13,7 +13,7 @@ from cdesearch.context.head import ContextHead
 from cdesearch.encode.load import load_encoder
 from cdesearch.models.config import ModelConfig
 from trainer.head import Corpus, Step, drawn, judge, main, ndcg
-from trainer.loss.context_head import TrainedHead
+from trainer.loss.heads import TrainedHead
 
 WORDS = ["river", "moon", "stone", "bread", "engine", "cat", "dog", "light", "water", "seed"]
 

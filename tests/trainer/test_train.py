@@ -21,7 +21,7 @@ from cdesearch.progress import Silent
 from trainer import train as module
 from trainer.data.material import prepare_material
 from trainer.loss.batch_loss import BatchLoss
-from trainer.loss.whitening_head import TokenWeights, WhiteningHead
+from trainer.loss.heads import TokenWeights, WhiteningHead
 from trainer.recipe import ModelChoice, load_recipe
 from trainer.run.folder import locked, read_log
 from trainer.run.loop import ending_when_stopped

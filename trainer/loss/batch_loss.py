@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainer.data.training_batch import UNKNOWN, Batch, sent
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.heads import WhiteningHead
 from trainer.recipe import Objective
 
 SCALE = 4.0  # of unit vectors before tanh; a lower one rounds all numbers to zero, a higher one leaves no gradient
@@ -194,8 +194,9 @@ class BatchLoss:
         """
         finish = partial(functional.normalize, dim=-1) if context is None else self.head.fitted(context)
         parts = [finish(queries), finish(documents)]
-        long = self._long_documents(batch, documents.device)
-        if long is not None:
+        long: LongDocuments | None = None  # if the loss compares them
+        if batch.siblings is not None and batch.token_counts is not None and self.objective.contextual:
+            long = LongDocuments(sent(batch.siblings, documents.device), sent(batch.token_counts, documents.device))
             parts.append(finish(long.whole(documents)))
         if batch.siblings is not None:
             parts[1] = in_document(parts[1], sent(batch.siblings, documents.device), self.document_weight)
@@ -214,12 +215,6 @@ class BatchLoss:
             return loss(*parts)
         outputs = [loss(*(cut(vectors, width) for vectors in parts)) for width in sorted(self.objective.matryoshka)]
         return LossOutput(torch.stack([output.loss for output in outputs]).mean(), outputs[-1].accuracy)
-
-    def _long_documents(self, batch: Batch, device: torch.device) -> LongDocuments | None:
-        """The long documents of a batch; None if it has none, or if the loss does not compare them."""
-        if batch.siblings is None or batch.token_counts is None or not self.objective.contextual:
-            return None
-        return LongDocuments(sent(batch.siblings, device), sent(batch.token_counts, device))
 
     def _local(
         self, queries: Tensor, chunks: Tensor, in_sequence: Tensor, excluded: Tensor, teacher: Tensor | None

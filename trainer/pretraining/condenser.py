@@ -29,8 +29,7 @@ from trainer.data.store import Integers
 from trainer.execution import evaluation_mode
 from trainer.export import export
 from trainer.pretraining.recipe import PretrainingRecipe
-from trainer.pretraining.spans import Spans, SpanSampler, Vocabulary
-from trainer.pretraining.token_documents import TokenDocuments
+from trainer.pretraining.texts import Spans, SpanSampler, TokenDocuments, Vocabulary
 from trainer.replacing import replacing, writing
 from trainer.start import open_start
 from trainer.step.cached_pass import CachedPass, Made, Passing, Text, WithLoss

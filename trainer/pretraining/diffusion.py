@@ -29,8 +29,7 @@ from trainer.data.store import Integers, random_stream
 from trainer.data.training_batch import Tokens, padded
 from trainer.execution import evaluation_mode
 from trainer.pretraining.recipe import NetworkSizes, PretrainingRecipe
-from trainer.pretraining.spans import Vocabulary
-from trainer.pretraining.token_documents import TokenDocuments
+from trainer.pretraining.texts import TokenDocuments, Vocabulary
 from trainer.replacing import replace_folder
 
 ROPE = {"rope_type": "default", "rope_theta": 1e6}

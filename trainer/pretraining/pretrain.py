@@ -18,7 +18,7 @@ from trainer.execution import world
 from trainer.pretraining.condenser import MaskedLearner
 from trainer.pretraining.diffusion import SequenceLearner, tokenizer_file
 from trainer.pretraining.recipe import PretrainingRecipe
-from trainer.pretraining.token_documents import TokenDocuments, read_token_documents
+from trainer.pretraining.texts import read_token_documents
 from trainer.run.folder import refuse_overwritten, run_folder, write_log
 from trainer.run.loop import Work, begin, diverged, take_steps, terminable
 from trainer.run.state import Running, digest_of_start, first_not_finite, save_state
@@ -50,7 +50,10 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
     with terminable(), run_folder(out, resume=resume):
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         torch.set_float32_matmul_precision("high")  # on a GPU, TF32 for what is not in bf16
-        documents = _documents(recipe, display)
+        files, tokenizer = domain_files(recipe.texts.files), load_tokenizer(tokenizer_file(recipe))
+        advance = display.stage("Reading documents", None)
+        documents = read_token_documents(files, recipe.texts.cap, tokenizer, out / "data", advance)
+        display.note(f"{counted(len(documents), 'document')} with {len(documents.passages.values):,} tokens")
         torch.manual_seed(recipe.run.seed)
         learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
         run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
@@ -58,15 +61,6 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
         display.note(f"Writing {out / 'checkpoint'}")
         learner.save(out)
         return out / "checkpoint"
-
-
-def _documents(recipe: PretrainingRecipe, display: Display) -> TokenDocuments:
-    tokenizer = load_tokenizer(tokenizer_file(recipe))
-    advance = display.stage("Reading documents", None)
-    files = domain_files(recipe.texts.files)
-    found = read_token_documents(files, recipe.texts.cap, tokenizer, recipe.run.out / "data", advance)
-    display.note(f"{counted(len(found), 'document')} with {len(found.passages.values):,} tokens")
-    return found
 
 
 class PretrainingRun:

@@ -21,7 +21,7 @@ from cdesearch.models.contextual.model import ContextualModel
 from trainer.data.training_batch import Batch, Windows, sent
 from trainer.execution import mean
 from trainer.loss.batch_loss import LossOutput
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.heads import WhiteningHead
 from trainer.step.cached_pass import CachedPass, Passing, Text
 
 LossFn = Callable[[Tensor, Tensor, Tensor], LossOutput]  # from pooled queries, documents and context to the loss

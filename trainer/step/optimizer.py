@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from cdesearch.models.contextual.model import ContextualModel
-from trainer.loss.whitening_head import WhiteningHead
+from trainer.loss.heads import WhiteningHead
 
 CLIP = 1.0  # the largest norm of the gradient of a group
 DECAY = 0.01  # of the weights of matrices

@@ -5,7 +5,7 @@ from cdesearch.context.token_weights import TokenFrequencies, idf_weights
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.models.config import StatisticsConfig
 from trainer.data.training_batch import padded
-from trainer.loss.whitening_head import WhiteningHead, document_frequencies
+from trainer.loss.heads import WhiteningHead, document_frequencies
 
 
 def test_the_learning_head_is_the_head_of_inference():

@@ -5,7 +5,7 @@ import pytest
 import torch
 from random_texts import documents, vocabulary
 
-from trainer.pretraining.spans import SpanSampler
+from trainer.pretraining.texts import SpanSampler
 
 
 @pytest.fixture
@@ -64,5 +64,5 @@ def test_masked_tokens_differ_from_the_text_only_where_they_are_chosen(sampler):
 def test_documents_are_stored_once_and_repeated_or_short_ones_left_out(tmp_path, monkeypatch):
     found = documents(tmp_path)
     assert len(found) == 40
-    monkeypatch.setattr("trainer.pretraining.token_documents._tokenised", None)
+    monkeypatch.setattr("trainer.pretraining.texts._tokenised", None)
     assert documents(tmp_path).digest == found.digest

@@ -4,7 +4,7 @@ from random_texts import masking_tokenizer, vocabulary
 from tokenizers.processors import TemplateProcessing
 
 from cdesearch.errors import InputError
-from trainer.pretraining.spans import MASK_SHARE, Vocabulary, choose_words, corrupt
+from trainer.pretraining.texts import MASK_SHARE, Vocabulary, choose_words, corrupt
 
 TEXT = "the cat abc moon dogs x river stone light bread engine water"
 
