@@ -60,6 +60,8 @@ def start_model(
     The null vector is random. A training run replaces it by the mean first-stage vector of its texts.
     """
     backbone, shapes = _read_bert(source)
+    # The text length that the biencoder was published for; positions beyond it have hardly been trained.
+    length = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
     config = ModelConfig(
         shapes,
         first_stage=first_stage,
@@ -67,7 +69,7 @@ def start_model(
         context_sink=context_sink,
         context_norm_eps=CONTEXT_NORM_EPS,
         max_tokens=shapes.n_positions,
-        span_tokens=_span_tokens(source),
+        span_tokens=length if isinstance(length, int) else None,
     )
     model = ContextualModel(config)
     stage = model.second_stage
@@ -140,12 +142,6 @@ def load_bert(fields: Mapping[str, Any], state: Mapping[str, Tensor]) -> tuple[B
     check_state(weights, {name: tensor.shape for name, tensor in backbone.state_dict().items()})
     backbone.load_state_dict(weights, assign=True)
     return backbone.eval(), config
-
-
-def _span_tokens(source: Path) -> int | None:
-    """The text length that the biencoder was published for. Positions beyond it have hardly been trained."""
-    limit = read_fields(source / "sentence_bert_config.json").get("max_seq_length")
-    return limit if isinstance(limit, int) else None
 
 
 @reported

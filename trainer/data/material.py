@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import torch
 from tokenizers import Tokenizer
 
 from cdesearch.context.head import Role
@@ -65,14 +66,17 @@ def prepare_material(recipe: Recipe, model: ContextualModel, tokenizer: Tokenize
             if len(chosen) >= recipe.batches.size:
                 into[name] = Part(data[name], chosen, _clusters(recipe, data[name], chosen))
         advance(1)
-    contexts = _contexts(recipe, held | parts)
+    # The documents that can be context, if the recipe asks for a disjoint context and the model attends to it. Held-out
+    # batches use those of their domain's training part, because a domain often holds out no more than one batch.
+    is_disjoint = recipe.batches.context != "batch" and recipe.model.attends
+    contexts = {name: ContextDocuments(part) for name, part in (held | parts).items()} if is_disjoint else None
     stream = BatchStream(recipe, parts, contexts)
     held_out: list[Batch] = []
     if held:
         watched = BatchStream(recipe, held, contexts)
         batches = [watched.batch(step) for step in range(min(WATCHED_BATCHES, watched.steps_per_epoch))]
         in_context = [batch for batch in batches if batch.context_tokens is not None or not contexts]
-        held_out = [batch.without_null_slots() for batch in in_context]
+        held_out = [replace(batch, is_null=torch.zeros_like(batch.is_null)) for batch in in_context]
     elif recipe.data.held_out:
         display.note(f"There are no held-out losses: no domain holds out a batch of {recipe.batches.size} pairs.")
     texts = [text for part in parts.values() for text in part.texts("document")]
@@ -132,17 +136,6 @@ def _split(domains: dict[str, Domain], recipe: Recipe) -> dict[str, tuple[Intege
             n_held = int(len(domain) * recipe.data.held_out)
             rows[name] = np.sort(order[n_held:]), np.sort(order[:n_held])
     return rows
-
-
-def _contexts(recipe: Recipe, parts: Mapping[str, Part]) -> dict[str, ContextDocuments] | None:
-    """The documents that can be context, if the recipe asks for a disjoint context and the model attends to it.
-
-    Held-out batches use the documents of their domain's training part, because a domain often holds out no more than
-    one batch.
-    """
-    if recipe.batches.context == "batch" or not recipe.model.attends:
-        return None
-    return {name: ContextDocuments(part) for name, part in parts.items()}
 
 
 Columns = Mapping[str, tuple[list[str], Role]]  # the queries, documents and hard negatives of a domain

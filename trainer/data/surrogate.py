@@ -37,17 +37,14 @@ NO_NULL = np.empty(0)  # z-scores need no null distribution
 BatchScores = Callable[[Filter, slice], Floats]
 
 
+@dataclass(frozen=True)
 class WordScores:
     """The weight of each word in each of n texts: the idf of the whole domain times the saturated term frequency."""
 
-    def __init__(
-        self, vocabulary: Mapping[str, int], weights: Floats, columns: NDArray[np.int32], starts: Integers
-    ) -> None:
-        """The sparse matrix (n, V) of the weights, row by row, and the columns of the words."""
-        self._vocabulary = vocabulary
-        self._weights = weights
-        self._columns = columns
-        self._starts = starts
+    _vocabulary: Mapping[str, int]  # from a word to its column
+    _weights: Floats  # of the sparse matrix (n, V), row by row
+    _columns: NDArray[np.int32]
+    _starts: Integers  # (n + 1,) of the rows
 
     @classmethod
     def fit(cls, texts: Iterable[str]) -> "WordScores":

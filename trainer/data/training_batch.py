@@ -101,10 +101,6 @@ class Batch:
         """The same batch with other texts in the slots of the context, or with the null vector in all of them."""
         return replace(self, context_tokens=texts, is_null=torch.full((len(texts),), is_null))
 
-    def without_null_slots(self) -> "Batch":
-        """The same batch with a document in every context slot."""
-        return replace(self, is_null=torch.zeros_like(self.is_null))
-
 
 def documents_of(pairs: Sequence[Pair]) -> list[str]:
     """The documents of the pairs, then the hard negatives of all pairs."""

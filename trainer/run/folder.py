@@ -121,7 +121,10 @@ def begin_log(folder: Path, *, anew: bool) -> None:
     if is_first() and anew:
         file.unlink(missing_ok=True)
     elif is_first() and file.exists():
-        _cut_torn_line(file)
+        content = file.read_bytes()
+        if not content.endswith(b"\n"):  # a kill has cut off the last line, to which the next one would be joined
+            with writing(file), file.open("r+b") as stream:
+                stream.truncate(content.rfind(b"\n") + 1)
 
 
 def write_log(run: Running, figures: Mapping[str, Any]) -> None:
@@ -139,11 +142,3 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     for line in map(json.loads, (folder / LOG).read_text(encoding="utf-8").splitlines()):
         lines[line["step"], "loss" in line, "held_out" in line] = line
     return sorted(lines.values(), key=lambda line: line["step"])
-
-
-def _cut_torn_line(file: Path) -> None:
-    """Remove the last line if a kill has cut it off, because the next one would be joined to it."""
-    content = file.read_bytes()
-    if not content.endswith(b"\n"):
-        with writing(file), file.open("r+b") as stream:
-            stream.truncate(content.rfind(b"\n") + 1)

@@ -52,7 +52,7 @@ def save_state(run: Running) -> None:
         "optimizer": run.optimizer.state_dict(),
         "random": torch.get_rng_state(),
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-        "modules": {name: trained_tensors(module) for name, module in run.modules.items()},
+        "modules": {name: _trained(module) for name, module in run.modules.items()},
     }
     _write(run.folder / STATE, state)
 
@@ -75,7 +75,11 @@ def load_state(run: Running) -> None:
                 f"Run it with `torchrun --nproc-per-node {state['processes']}`, or set another run.out.",
             )
         for name, module in run.modules.items():
-            _load_trained(run.folder, module, state["modules"][name])
+            found = module.load_state_dict(state["modules"][name], strict=False)
+            if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
+                raise InputError(
+                    f"{run.folder} has the state of another model ({min(others)}).", "Set another run.out."
+                )
         run.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
         if torch.cuda.is_available() and state["cuda"]:
@@ -122,12 +126,6 @@ def first_not_finite(modules: Mapping[str, nn.Module]) -> str | None:
     return None
 
 
-def trained_tensors(module: nn.Module) -> dict[str, Tensor]:
-    """The tensors that training changes; frozen parameters are those of the start."""
-    frozen = _frozen(module)
-    return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
-
-
 @contextmanager
 def readable(file: Path) -> Iterator[None]:
     """Raise StorageError if the block fails, whatever the reason: a damaged file can make torch raise any exception."""
@@ -139,13 +137,13 @@ def readable(file: Path) -> Iterator[None]:
         raise StorageError(f"{file} cannot be read.", "Copy it again, or set another run.out.") from error
 
 
-def _load_trained(folder: Path, module: nn.Module, tensors: dict[str, Tensor]) -> None:
-    found = module.load_state_dict(tensors, strict=False)
-    if others := {*found.unexpected_keys, *found.missing_keys} - _frozen(module):
-        raise InputError(f"{folder} has the state of another model ({min(others)}).", "Set another run.out.")
+def _trained(module: nn.Module) -> dict[str, Tensor]:
+    frozen = _frozen(module)
+    return {name: tensor for name, tensor in module.state_dict().items() if name not in frozen}
 
 
 def _frozen(module: nn.Module) -> set[str]:
+    """The names of the parameters that training does not change; they are those of the start."""
     return {name for name, parameter in module.named_parameters() if not parameter.requires_grad}
 
 

@@ -196,8 +196,16 @@ class BatchStream:
             batch = self._in_documents(batch, pairs, documents)
         if self._contexts is None:
             return batch
+        other, n, size = self._contexts[packed.domain], len(rows), recipe.batches.context_size
         mean = data.surrogate.documents[rows].mean(0)
-        return self._in_context(batch, self._contexts[packed.domain], documents, mean, random)
+        chosen = other.choose(documents[:n], documents[n:], mean, size, random)
+        if not len(chosen):  # the domain has no other document
+            return replace(batch, is_null=torch.ones_like(batch.is_null))
+        nulls = random.random(len(chosen)) < SLOT_DROPOUT
+        if not batch.is_contextual:
+            nulls[:] = True
+        tokens = padded(other.part.data.documents.at(other.part.rows[chosen]))
+        return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(nulls))
 
     def _choose_context(self, n_documents: int, random: np.random.Generator) -> tuple[Tensor, Tensor]:
         """Indices of documents, the context of the whole batch, and which slots hold the null vector.
@@ -223,28 +231,6 @@ class BatchStream:
         places = [pair.place for pair in pairs]
         places += [0] * (len(documents) - len(pairs))  # a hard negative is of no document
         return replace(batch, windows=make_windows(batch.documents, siblings, places, copies, limit))
-
-    def _in_context(
-        self,
-        batch: Batch,
-        context: ContextDocuments,
-        documents: Sequence[str],
-        mean: Floats,
-        random: np.random.Generator,
-    ) -> Batch:
-        """The batch with other documents of its domain as context, with the same null slots.
-
-        If the domain has no other document, the batch has no context.
-        """
-        n_own, size = len(batch.queries), self._recipe.batches.context_size
-        rows = context.choose(documents[:n_own], documents[n_own:], mean, size, random)
-        if not len(rows):
-            return replace(batch, is_null=torch.ones_like(batch.is_null))
-        is_null = random.random(len(rows)) < SLOT_DROPOUT
-        if not batch.is_contextual:
-            is_null[:] = True
-        tokens = padded(context.part.data.documents.at(context.part.rows[rows]))
-        return replace(batch, context_tokens=tokens, is_null=torch.from_numpy(is_null))
 
     def _surrogate_scores(
         self, surrogate: Surrogate, rows: Integers, negatives: Integers, pairs: Sequence[Pair], documents: Sequence[str]
