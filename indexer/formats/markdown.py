@@ -24,7 +24,7 @@ class Markdown(Format):
 
     def read(self, file: OpenFile) -> Iterator[Document]:
         text = decode(file.stream.read())
-        headings = _headings(text)
+        headings = _headings(text, has_tags=True)
         title = headings[0].title if headings else ""
         yield Document.of(file, title, text, "markdown", headings=headings, has_lines=True)
 
@@ -73,7 +73,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(' '.join(cell.replace('|', ESCAPED).split()) for cell in cells)} |"
 
 
-def _headings(text: str) -> tuple[Heading, ...]:
+def _headings(text: str, *, has_tags: bool = False) -> tuple[Heading, ...]:
     fences = [match.start() for match in _FENCE.finditer(text)]
     headings, inside = [], 0
     for match in _ATX.finditer(text):
@@ -81,7 +81,7 @@ def _headings(text: str) -> tuple[Heading, ...]:
             inside += 1
         if inside % 2 == 0:  # an odd number of fences before it: a comment in a code block
             title = match[2].rstrip(" \t#") or match[2][:1]  # "# #" is a heading named "#"
-            title = without_markup(title).strip() if "<" in title else title  # without tags of HTML
+            title = without_markup(title).strip() if has_tags and "<" in title else title
             if title:
                 headings.append(Heading(match.start(), len(match[1]), title[:MAX_TITLE]))
     return tuple(headings)
