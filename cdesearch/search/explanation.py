@@ -87,6 +87,8 @@ class Explanation:
 
 def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Explanation:
     """The evidence for a chunk that `query` finds; raises QueryError if it is not among the candidates."""
+    if not query.words:
+        raise QueryError("A hit of a query without words has no scores.", "Add words to search for.")
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
     with index.checks.reporting_damage():
         row, chunk = _found(index, chunk_id)

@@ -1,4 +1,4 @@
-"""Search chunks for a regular expression: which chunks match, in which order without words, and in which lines.
+"""Search chunks without words: which match a regular expression and in which lines, or which begin a file.
 
 LanceDB matches with Rust's library, whose time is linear in the text. That of Python's library may be exponential.
 """
@@ -50,13 +50,13 @@ def rows_in_order(index: Index, condition: str, first_of: Literal["path", "docum
     With `first_of`, only those of the first chunk of each path or document are returned.
     """
     query = index.async_chunks.query().where(condition)
-    columns = {"path": "path", "document": "document_id", "line": _number("line_start"), "ordinal": _number("ordinal")}
+    columns = {"path": "path", "document": "document_id", "line": _number("line_start")}
     table = read_table(index, query.select(columns).with_row_id())
-    table = table.sort_by([(name, "ascending") for name in ("path", "line", "ordinal", "_rowid")])
+    table = table.sort_by([("path", "ascending"), ("line", "ascending"), ("_rowid", "ascending")])
     rows: RowIds = table["_rowid"].to_numpy()
     if first_of is not None:
-        firsts = {name: at for at, name in reversed([*enumerate(table[first_of].to_pylist())])}
-        rows = rows[sorted(firsts.values())]
+        _, firsts = np.unique(table[first_of].to_numpy(), return_index=True)
+        rows = rows[np.sort(firsts)]
     return rows
 
 

@@ -5,6 +5,7 @@ from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -106,8 +107,7 @@ class GenerationReader:
         with self.index.checks.reporting_damage(), _offering_text():
             condition = self.condition(queries[0])
             if not queries[0].words:
-                first_of = queries[0].lists
-                rows = rows_in_order(self.index, condition or "true", first_of)
+                rows = rows_in_order(self.index, condition or "true", queries[0].lists)
                 return self._results([_Ranking(rows, np.zeros(len(rows)))] * len(queries), queries, None)
             # The first stage of a build has no vectors.
             if mode == "text" or (mode != "dense" and self.index.manifest.n_vectors == 0):
@@ -183,7 +183,8 @@ class GenerationReader:
             name = None
             is_truncated = encoder is not None and encoder.truncates(query.words, "query")
             most = encoder.max_tokens if encoder is not None and is_truncated else None
-            hits = fold_copies(self._hits(ranking, chunks, query), query.k)
+            found = self._hits(ranking, chunks, query)
+            hits = tuple(islice(found, query.k)) if query.lists else fold_copies(found, query.k)
             if query.words:  # the confidence of a hit depends on its final rank
                 scale = None if ranking.dense is None else self.scale
                 noise = 0.0 if ranking.text is None else noise_of(ranking.text)

@@ -53,7 +53,7 @@ class SearchRequest:
         if self.regex == "":
             raise QueryError("The pattern is empty.", "Omit it to search for words alone.")
         if self.regex is None and not self.words.strip().strip('"“”').strip() and self.lists is None:
-            if self.words != self.text:
+            if self.query.excluded:
                 raise QueryError(
                     "The query names only what to leave out.",
                     f'Add words to search for, or write "{self.text.strip():.40}" in quotation marks.',
@@ -83,7 +83,7 @@ class SearchRequest:
     @property
     def lists(self) -> Literal["path", "document"] | None:
         """What is listed because there is nothing to search for: the files, or documents with certain fields."""
-        if self.regex is not None or self.words or not self.has_filter:
+        if self.regex is not None or self.words or self.query.excluded or not self.has_filter:
             return None
         return "path" if self.filter is None else "document"
 
@@ -160,7 +160,8 @@ class Searches(ABC):
         that match this glob, or one of several, are searched. A glob is relative to the indexed folder, like
         `chunk.path`. `type` is a type of files such as "md", or several; `since` and `before` are ages or dates, and
         `filter` has conditions on fields, such as "status=open and date>=2026-01-01". `regex` is a regular expression
-        that each hit matches; with an empty query, these hits are in the order of their paths and lines. Hits whose
+        that each hit matches. Without words, hits are in the order of their paths and lines: all that match `regex`, or
+        else the first chunk of each file that passes the filters. Hits whose
         `confidence`, the estimated probability that they are relevant, is lower than `min_confidence` are left out. The
         operators in a query, such as `-word` and `path:src/`, are those of `query_syntax`. Raises QueryError for an
         invalid argument, and IndexStateError for an index that cannot be used.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import islice
 from typing import Self
 
 import numpy as np
@@ -96,8 +97,13 @@ class Together(Searches):
         hits = results[0].hits
         if len(results) > 1:
             complete = [result for result in results if result.is_complete]
-            in_order = fold_copies((hit for result in results for hit in result.hits), request.k)
-            hits = _merged(complete or results, request) if request.words else in_order
+            listed = (hit for result in results for hit in result.hits)
+            if request.words:
+                hits = _merged(complete or results, request)
+            elif request.lists:
+                hits = tuple(replace(hit, rank=rank) for rank, hit in enumerate(islice(listed, request.k), 1))
+            else:
+                hits = fold_copies(listed, request.k)
         stages = {name: result.stage for name, result in zip(self.members, results, strict=True)}
         return SearchResult(
             hits,

@@ -11,6 +11,7 @@ from html import escape
 from cdesearch.search.readable import is_converted
 from cdesearch.store.schema import Chunk, Inline
 
+SHOWN = frozenset({"img", "a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u"})
 _STRUCTURE = re.compile(r"#{1,6} |- |")  # what begins a line of a heading or of a list
 # At the start of a line, what would make it something else
 _BEGINS = re.compile(r"(?P<number>\d{1,9})[.)](?=\s|\Z)|\+(?=\s|\Z)|[=-]+\s*\Z|~~~")
@@ -63,7 +64,7 @@ def _tags(inlines: Iterable[Inline], body: str) -> Iterator[tuple[int, bool, int
         end = start + len(words)
         source = escape(address).replace("|", _entity("|"))  # in a cell of a table
         said = words.replace("\\|", "|")
-        if not body.startswith(words, start):
+        if element not in SHOWN or not (words or element == "img") or not body.startswith(words, start):
             continue
         if element == "img":
             before = "\n\n" if start == len(body) else ""  # the text may end with a block of code or a table

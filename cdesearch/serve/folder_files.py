@@ -54,8 +54,9 @@ def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
 
 def scanned_lines(index: Index, path: str, page: int) -> list[tuple[str | int, ...]]:
     """The recognised lines of a page of a PDF, each with its words and edges; none of a page with text of its own."""
-    chunks = DocumentReader(index).document(path) if index.manifest.has_ocr else ()
-    lines = (line for chunk in chunks for line in chunk.inlines if line.edges[:1] == (page,))
+    chunks = DocumentReader(index).file(path) if index.manifest.has_ocr else ()
+    own = (chunk for chunk in chunks if chunk.record is None)  # not of a file inside the PDF
+    lines = (line for chunk in own for line in chunk.inlines if line.edges[:1] == (page,))
     return [(line.words, *line.edges[1:]) for line in lines]
 
 

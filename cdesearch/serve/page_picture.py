@@ -28,6 +28,7 @@ PADDING = 1.0  # points between a word and the edge of its mark
 # Colours by which those of the page are multiplied
 MARK, QUOTE = (255, 224, 102, 255), (255, 243, 196, 255)
 Edges = tuple[float, float, float, float]  # the left, lower, right and upper edge of a word in points
+Letters = list[tuple[int, str]]
 Place = TypeVar("Place")
 END_OF_LINE = (0x02, 0xFFFE)  # what pdfium writes for a hyphen in a word that goes on in the next line
 
@@ -44,8 +45,9 @@ def main() -> None:
     pdf.init_forms()
     page = pdf[asked["page"] - 1]
     lines, words, quote = asked["lines"], asked["words"], asked["quote"]
-    quoted = [*_places_of_quote(page, quote), *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
-    places = [*islice(chain(_places(page, words), _places_on_lines(page, lines, words)), MAX_MARKS)]
+    text, letters = _letters(page)
+    quoted = [*_places_of_quote(text, letters, quote), *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
+    places = [*islice(chain(_places(text, letters, words), _places_on_lines(page, lines, words)), MAX_MARKS)]
     for edges, colour in (*zip(quoted, repeat(QUOTE)), *zip(places, repeat(MARK))):
         _mark(page, edges, colour)
     width, height = page.get_size()
@@ -55,28 +57,26 @@ def main() -> None:
     sys.stdout.buffer.write(b"%d %d\n" % (len(pdf), heights[len(heights) // 2]) + picture)
 
 
-def _places(page: Any, words: Sequence[str]) -> Iterator[Edges]:
-    """Yield the edges of each word on a page that begins with one of the stems `words`."""
-    text, letters = _letters(page)
-    shown = "".join(letter for _, letter in letters)
-    for start, end in word_spans(shown, words) if words else ():
-        yield from _between(text, letters[start][0], letters[end - 1][0])
-
-
-def _places_of_quote(page: Any, quote: str) -> Iterator[Edges]:
-    """Yield the edges of the parts of a quotation."""
-    text, letters = _letters(page)
-    if found := _quoted(letters, quote):
-        yield from _between(text, found[0], found[-1])
-
-
-def _letters(page: Any) -> tuple[Any, list[tuple[int, str]]]:
-    """The text of a page, and its letters with their places in it."""
+def _letters(page: Any) -> tuple[Any, Letters]:
+    """The text of a page, and its letters, each with its place in the text."""
     from pypdfium2 import raw
 
     text = page.get_textpage()
     codes = [raw.FPDFText_GetUnicode(text.raw, at) for at in range(min(text.count_chars(), MAX_CHARACTERS))]
     return text, [(at, chr(min(code, sys.maxunicode))) for at, code in enumerate(codes) if code not in END_OF_LINE]
+
+
+def _places(text: Any, letters: Letters, words: Sequence[str]) -> Iterator[Edges]:
+    """Yield the edges of each word of a text that begins with one of the stems `words`."""
+    shown = "".join(letter for _, letter in letters)
+    for start, end in word_spans(shown, words) if words else ():
+        yield from _between(text, letters[start][0], letters[end - 1][0])
+
+
+def _places_of_quote(text: Any, letters: Letters, quote: str) -> Iterator[Edges]:
+    """Yield the edges of the parts of a quotation."""
+    if found := _quoted(letters, quote):
+        yield from _between(text, found[0], found[-1])
 
 
 def _between(text: Any, first: int, last: int) -> Iterator[Edges]:
@@ -101,14 +101,14 @@ def _places_of_quote_on_lines(page: Any, lines: Sequence[Any], quote: str) -> It
 
 def _quoted(letters: Iterable[tuple[Place, str]], quote: str) -> list[Place]:
     """The places of the letters of a quotation, whatever signs and blanks are between them; none if it is not found."""
-    plain = [(place, one) for place, letter in letters for one in _plain(letter)]
     wanted = _plain(quote)
-    start = "".join(one for _, one in plain).find(wanted) if wanted else -1
+    plain = [(place, one) for place, letter in letters for one in _plain(letter)] if wanted else []
+    start = "".join(one for _, one in plain).find(wanted)
     return [place for place, _ in plain[start : start + len(wanted)]] if start >= 0 else []
 
 
 def _plain(text: str) -> str:
-    return "".join(filter(str.isalnum, normalize("NFKC", text).casefold()))
+    return "".join(filter(str.isalnum, normalize("NFKD", text).casefold()))
 
 
 def _on_line(page: Any, line: Sequence[Any], start: int, end: int) -> Edges:

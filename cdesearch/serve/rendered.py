@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from cdesearch.search.readable import is_marked_up
-from cdesearch.serve.converted import markdown_of
+from cdesearch.serve.converted import SHOWN, markdown_of
 from cdesearch.store.schema import Chunk
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ _TASK = re.compile(r"^(\s*(?:[-*+]|\d+[.)])\s+)\[([ xX])\](?=\s)", re.MULTILINE)
 UNTICKED, TICKED = "\N{BALLOT BOX}", "\N{BALLOT BOX WITH CHECK}"
 _TOKEN = re.compile(r"[a-z]{1,2}\d?")  # a class of Pygments
 _WEB = re.compile(r"https?://|mailto:", re.IGNORECASE)
-_SCHEME = re.compile(r"\bhttps?\Z", re.IGNORECASE)
-# What follows the scheme; parentheses come in pairs, and a sign that ends a sentence is no part of it.
-_ADDRESS = re.compile(r"://(?:[^\s<>\[\]\"`|()]|\([^\s<>\[\]\"`|()]*\))*(?<![.,;:!?*_'])(?<!://)")
+_SCHEME = re.compile(r"(?<![A-Za-z0-9])https?\Z", re.IGNORECASE)
+# What follows the scheme. Parentheses come in pairs; a sign that ends a sentence and an entity are no part of it.
+_IN_ADDRESS = r"(?!&#\d)[^\s<>\[\]\"`|()\u3000-\u303f\uff00-\uffef]"
+_ADDRESS = re.compile(rf"://(?:{_IN_ADDRESS}|\((?:{_IN_ADDRESS})*\))*(?<![.,;:!?*_'~])(?<!://)")
 _ELSEWHERE = re.compile(r"[/\\]{2}|[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # what is not in the folder
 _PAGE = re.compile(r"\[\[([^][|#\n]+)(?:#[^][|\n]*)?(?:\|([^][\n]+))?\]\](?![(\[])")  # the name of a note, and a label
 _RULE = re.compile(r"\s*:?-+:?\s*")  # a cell of the line below the head of a table
@@ -84,7 +85,7 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         return {}
     if is_marked_up(chunk.path):
         mail = _MAIL_FILE.search(chunk.path)
-        is_typed = not chunk.inlines and not _is_of_html(chunk.body)
+        is_typed = not any(one.element in SHOWN for one in chunk.inlines) and not _is_of_html(chunk.body)
         is_mail = mail is not None and not mail["page"] and is_typed
         body = chunk.body if is_mail else markdown_of(chunk, fence)
         if len(body) > MOST_MARKDOWN:
@@ -212,8 +213,8 @@ def _with_own_rules(parser: "MarkdownIt") -> "MarkdownIt":
 
 def _address(state: Any, silent: bool) -> bool:
     """Make an address of the web a link."""
-    found = _ADDRESS.match(state.src, state.pos)
-    scheme = _SCHEME.search(state.pending[-len(" https") :]) if found is not None else None
+    scheme = _SCHEME.search(state.pending[-len(" https") :]) if state.src.startswith("://", state.pos) else None
+    found = None if scheme is None else _ADDRESS.match(state.src, state.pos)
     if scheme is None or found is None or state.linkLevel:
         return False
     if not silent:

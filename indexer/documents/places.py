@@ -6,7 +6,7 @@ from cdesearch.store.line_places import MAX_ENTRIES, Changes, Entries, LinePlace
 from cdesearch.store.schema import Inline
 from indexer.formats.format import Document
 
-MAX_WORDS = 300  # characters of an image's description that are shown as such; the others stay in the text
+MAX_WORDS = 300  # characters of an inline element; the others stay in the text
 
 
 class Trails:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
@@ -55,7 +55,7 @@ class Page:
 
     title: str
     text: str
-    anchors: tuple[Anchor, ...]
+    anchors: tuple[Anchor, ...] = ()
     inlines: tuple[Inline, ...] = ()
 
 
@@ -68,7 +68,7 @@ def to_markdown(markup: str) -> Page:
     title_node = tree.css_first("head > title, body > title")
     title = in_a_line(title_node.text()) if title_node else ""
     if tree.body is None:
-        return Page(title, "", ())
+        return Page(title, "")
     left_out = {node.mem_id for node in tree.css(f"{NAVIGATION}, {CONTENTS}")}
     around = set[int]()
     for node in tree.css(CERTAIN):
@@ -87,17 +87,6 @@ def to_markdown(markup: str) -> Page:
     has_heading = {*_NAMES.split(heading.casefold())} <= {*_NAMES.split(title.casefold())}  # beside that of the site
     shown = heading if not title or (heading and has_heading) else title
     return Page(shown, text, writer.anchors(text), writer.inlines(text))
-
-
-def joined(pages: Iterable[Page]) -> tuple[str, tuple[Inline, ...]]:
-    """The texts of pages, one below the other, with their inline elements; without those that are empty."""
-    text, inlines = "", list[Inline]()
-    for page in pages:
-        if page.text.strip():
-            text += "\n\n" * bool(text)
-            inlines += (one._replace(offset=len(text) + one.offset) for one in page.inlines)
-            text += page.text
-    return text, tuple(inlines)
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":

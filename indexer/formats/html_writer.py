@@ -24,13 +24,17 @@ SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # they separ
 APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them from others
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
-MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
+MAX_MARKED, MAX_OPEN = (
+    300,
+    8,
+)  # characters of a link or an emphasis, and how many may be in one another; others are text
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
 SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em"}
 
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
+_SIGN_OF_LINK = re.compile(r"\u00b6\s*\Z")  # of a link from a heading to itself
 _IMAGE = re.compile(r"(?!\w+:|//)[^\s<>]{1,500}\.(?:png|jpe?g|gif|webp|avif|svg)", re.IGNORECASE)  # of the same folder
 _TARGET = re.compile(r"(?:https?://|mailto:|(?![\w+.-]+:|//))[^\s<>\"]{1,500}", re.IGNORECASE)
 
@@ -83,14 +87,13 @@ class Writer:
     def inlines(self, text: str) -> tuple[Inline, ...]:
         """The images, links and emphases in the order of `text`."""
         found = [one for one in self._inlines if one.element == "img" or one.end > one.start]
-        found.sort(key=lambda one: one.start)  # a "¶" that ends a heading is counted, but not written
         numbers = sorted({number for one in found for number in (one.start, one.end - 1)})
         offset_of = dict(zip(numbers, _offsets(text, numbers), strict=True))
         inlines = []
         for one in found:
             start = offset_of[one.start]
             words = text[start : offset_of[one.end - 1] + 1] if one.end > one.start else ""
-            if one.element == "img" or ("\n\n" not in words and len(words) <= MAX_MARKED):
+            if one.element == "img" or len(words) <= MAX_MARKED:
                 inlines.append(Inline(start, words, one.element, one.address))
         return tuple(inlines)
 
@@ -133,7 +136,7 @@ class Writer:
         if self._code_of is not None:
             self._break_code(tag)
         elif self._line_of is not None:
-            self._inner.append(" " if tag in SPACED else "")
+            self._inner += [" "] * (tag in SPACED)
             if tag in ("td", "th") and self._is_own_cell(node):
                 self._pass_spanned()  # before the places of links in the cell are counted
                 self._inner.clear()
@@ -180,7 +183,7 @@ class Writer:
             self._open.clear()
         elif tag == "sup" and self._is_power(node):
             self._text("^")
-        elif tag in SHOWN and self._code_of is None and not (self._open and self._open[-1].element == "code"):
+        elif tag in SHOWN and self._code_of is None and len(self._open) < MAX_OPEN:
             target = (node.attributes.get("href") or "").strip().replace(" ", "%20") if tag == "a" else ""
             if tag != "a" or _TARGET.fullmatch(target):
                 self._open.append(_Inline(node.mem_id, self._n_before(), SHOWN[tag], target))
@@ -188,15 +191,9 @@ class Writer:
 
     def _is_power(self, node: "LexborNode") -> bool:
         """Whether an element in superscript is a number right after another number, such as in 10 to the sixth."""
-        before = next(
-            (
-                piece
-                for piece in reversed(self._parts if self._line_of is self._code_of is None else self._inner)
-                if piece
-            ),
-            "",
-        )
-        return before[-1:].isdigit() and node.text().strip().lstrip("+-\u2212").isdigit()
+        pieces = self._parts if self._line_of is self._code_of is None else self._inner
+        before = next(filter(None, reversed(pieces)), "")
+        return before[-1:].isdigit() and node.text(deep=False).strip().lstrip("+-\u2212").isdigit()
 
     def _n_before(self) -> int:
         """The number of characters written so far, without white space."""
@@ -231,6 +228,8 @@ class Writer:
             self._put("\n\n")
 
     def _text(self, text: str) -> None:
+        if self._code_of is None and self._line_of is not None:
+            text = _SIGN_OF_LINK.sub("", text)
         if self._code_of is not None or self._line_of is not None:
             self._inner.append(text)
             self._n_inner += _n_characters(self._escaped(text))
@@ -250,7 +249,6 @@ class Writer:
 
     def _add_cell(self, text: str, n_columns: int, n_rows: int) -> None:
         """Add a cell to the open row, and an empty one for each further column that it spans."""
-        self._pass_spanned()
         first = len(self._cells)
         last = max(first, min(first + n_columns, MAX_COLUMNS) - 1) if self._mark else first
         cells = [self._escaped(text), *[""] * (last - first)]

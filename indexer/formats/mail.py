@@ -4,7 +4,7 @@ import binascii
 import html
 import re
 from base64 import b64decode
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from email import message_from_bytes
@@ -15,9 +15,10 @@ from io import BufferedIOBase
 from pathlib import PurePosixPath, PureWindowsPath
 from quopri import decodestring
 
+from cdesearch.store.schema import Inline
 from indexer.formats.encoding import decode
 from indexer.formats.format import LEAST, MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
-from indexer.formats.html import Page, joined, to_markdown
+from indexer.formats.html import Page, to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
 MAX_NESTED = 100  # parts that contain parts
@@ -66,10 +67,10 @@ class _WithAttachments(Format):
         Raises UnreadableError if the message cannot be read.
         """
         message = _checked(data)
-        texts, files = [_plain(_headers(message))], dict[str, Message]()
+        texts, files = [Page("", _headers(message))], dict[str, Message]()
         for leaf in _leaves(message):
             if isinstance(leaf, str):
-                texts.append(_plain(leaf))
+                texts.append(Page("", leaf))
                 continue
             name, is_text = _name(leaf, files.keys()), leaf.get_content_maintype() == "text"
             if name and not (is_text and self._attached(name) is None):
@@ -80,9 +81,9 @@ class _WithAttachments(Format):
                 except UnreadableError as error:
                     file.left_out.add(record or "text", f"cannot be read: {error}", "part")
         if files:
-            texts.append(_plain(f"Attachments: {', '.join(files)}"))
+            texts.append(Page("", f"Attachments: {', '.join(files)}"))
         title = _header(message, "Subject")[:MAX_TITLE] or file.name
-        text, inlines = joined(texts)
+        text, inlines = _joined(texts)
         fields = tuple(_fields(message))
         yield Document.of(file, title, text, inlines=inlines, record=record or None, fields=fields)
         read = [(name, part, found) for name, part in files.items() if (found := self._attached(name)) is not None]
@@ -239,11 +240,18 @@ def _text(part: Message) -> Page:
     """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
     is_html = part.get_content_subtype() == "html"
     text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
-    return to_markdown(text) if is_html else _plain(text)
+    return to_markdown(text) if is_html else Page("", text)
 
 
-def _plain(text: str) -> Page:
-    return Page("", text, ())
+def _joined(pages: Iterable[Page]) -> tuple[str, tuple[Inline, ...]]:
+    """The texts of pages, one below the other, with their inline elements; without those that are empty."""
+    text, inlines = "", list[Inline]()
+    for page in pages:
+        if page.text.strip():
+            text += "\n\n" * bool(text)
+            inlines += (one._replace(offset=len(text) + one.offset) for one in page.inlines)
+            text += page.text
+    return text, tuple(inlines)
 
 
 def _charset(part: Message) -> str | None:

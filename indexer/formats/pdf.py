@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_float, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from cdesearch.store.schema import EDGE, Inline
@@ -115,7 +116,7 @@ class _Text:
             "".join(self.parts),
             headings=headings,
             pages=tuple(self.starts),
-            inlines=tuple(sorted(self.lines)),
+            inlines=tuple(sorted(self.lines, key=attrgetter("offset"))),
         )
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:

@@ -45,7 +45,7 @@ MAX_QUERY = 4_000  # characters
 
 Tokens = Annotated[int, Field(description="Limit of the answer.", ge=MIN_TOKENS, le=MAX_TOKENS)]
 CONTINUES = "Items to skip, as a cut answer says."
-QUERY = 'A question or description. -word and -"a phrase" leave out passages. Without words: the files of `path`.'
+QUERY = 'A question or description. -word and -"a phrase" leave out passages. Without words, it lists files.'
 PathText = Annotated[str, Field(description=PATH)]
 AnyIndex = Annotated[str | None, Field(description="Default: all.")]
 OneIndex = Annotated[str | None, Field(description="Default: the first.")]

@@ -51,8 +51,9 @@ async def page(
     words = query_words(q)
 
     def drawn() -> Response:
-        pdf, contents_hash = served.searcher.read(lambda newest: read_pdf(newest, path))
-        lines = served.searcher.read(lambda newest: scanned_lines(newest, path, page))
+        (pdf, contents_hash), lines = served.searcher.read(
+            lambda newest: (read_pdf(newest, path), scanned_lines(newest, path, page))
+        )
         headers = _kept(text_hash(f"{contents_hash} {page} {width} {words} {quote} {lines}"))
         if _is_known(request, headers):
             return Response(None, HTTPStatus.NOT_MODIFIED, headers)

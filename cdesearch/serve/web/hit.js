@@ -50,7 +50,7 @@ function hitItem(hit, asked, page, root) {
   const trail = trailOf(hit).slice(0, title ? -1 : undefined).join(" › ");
   const file = [hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
     extent && el("span", { class: "extent" }, `, ${extent}`)];
-  const why = whyButton(hit, asked, page);
+  const why = isRanked(hit) ? whyButton(hit, asked, page) : { button: null, panel: null };
   return el("li", { class: "hit" },
     el("div", { class: "head" },
       el("h2", {},
@@ -62,7 +62,7 @@ function hitItem(hit, asked, page, root) {
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
-    el("div", { class: "actions" }, isRanked(hit) && why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
+    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
     why.panel);
 }
 

@@ -107,13 +107,19 @@ def test_operators_narrow_what_a_program_allows(opened):
         ("path:src", {}, ["src/c.md", "src/d.py"]),
         ("-path:src type:md", {}, ["a.md", "b.md", "tests/e.md"]),
         ("", {"type": "py"}, ["src/d.py"]),
-        ("-fireworks", {"path": "tests"}, []),
         ("", {"since": "7d"}, [*FILES]),
     ],
 )
 def test_without_words_the_files_that_pass_the_filters_are_listed_by_path(opened, text, options, found):
     hits = opened.search(text, **options)
     assert [hit.chunk.path for hit in hits] == found and not any(hit.chunk.ordinal for hit in hits)
+
+
+def test_files_that_begin_alike_are_all_listed(tmp_path):
+    licence = "# A licence that permits the use of this program under these terms and no others.\n" * 5
+    root = write_pages(tmp_path / "alike", {f"{name}.py": f"{licence}\n{name} = 1\n" for name in "abc"})
+    with cdesearch.build(root) as built:
+        assert [hit.chunk.path for hit in built.search("type:py")] == ["a.py", "b.py", "c.py"]
 
 
 def test_the_words_of_operators_are_not_marked():
@@ -123,6 +129,8 @@ def test_the_words_of_operators_are_not_marked():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("-fireworks path:src", "only what to leave out"),
+        ('"" type:md', "The query is empty"),
         ("-fireworks", 'only what to leave out. Add words to search for, or write "-fireworks" in'),
         ("a type:word", "There is no file type word. The types are "),
         ("a -type:word", "There is no file type word. The types are "),

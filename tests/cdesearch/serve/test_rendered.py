@@ -134,6 +134,7 @@ def test_a_text_that_images_make_too_long_is_shown_as_it_is():
         ("# A <b>\n\n- *c*\n- d\\|e", "<h4>A &lt;b&gt;</h4>\n<ul>\n<li>*c*</li>\n<li>d\\|e</li>"),
         ("| a\\|b | *c* |\n| <d> | e |", "<td>a|b</td>\n<td>*c*</td>\n</tr>\n<tr>\n<td>&lt;d&gt;</td>"),
         ("```\n*a* <b>\n```\n*c*", "<pre><code>*a* &lt;b&gt;\n</code></pre>\n<p>*c*</p>"),
+        ("<https://example.org/a>, b", '&lt;<a href="https://example.org/a"'),
         ("see https://example.org/a_b_(c)?d&e.", 'href="https://example.org/a_b_(c)?d&amp;e"'),
     ],
 )
@@ -152,6 +153,13 @@ def test_the_links_and_emphases_of_html_are_shown():
     for path in ("a.html", "a.eml"):
         html = rendered(replace(chunk, path=path))["html"]
         assert html.startswith(shown) and f"<td>{cell}</td>" in html and "<b>" not in html
+
+
+def test_elements_without_words_and_lines_of_a_scan_leave_the_text_as_it_is():
+    chunk = replace(CHUNK, ordinal=1, text="The turbine\n- hums")
+    line, link = Inline(0, "The turbine", "line", "", (1, 1, 2, 3, 4)), Inline(4, "", "a", "https://example.org")
+    assert rendered(replace(chunk, path="a.eml", inlines=(line,)))["html"] == "<p>The turbine\n- hums</p>\n"
+    assert rendered(replace(chunk, path="a.html", inlines=(link,)))["html"].startswith("<p>The turbine</p>\n<ul>")
 
 
 def test_the_headers_of_a_mail_are_apart_from_its_text():

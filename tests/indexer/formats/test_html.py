@@ -1,6 +1,7 @@
 """Typical pages: the content is kept, and the navigation is left out."""
 
 from dataclasses import replace
+from time import process_time
 
 import pytest
 from conftest import make_tokenizer
@@ -171,6 +172,28 @@ def test_an_image_has_the_place_of_its_description_or_of_what_follows_it():
     assert [one.address for chunk in chunks for one in chunk.inlines] == [source for source, _ in found]
     assert all(chunk.body.startswith(one.words, one.offset) for chunk in chunks for one in chunk.inlines)
     assert page.inlines[2].words == "Q \\| r"
+
+
+def test_signs_of_links_and_words_without_letters_shift_no_places():
+    page = to_markdown(
+        '<h2>A <a href="#a">¶</a></h2><p>b <a href="c.html">\u200b</a> <b>d</b></p><table><tr><td rowspan="2">e ¶</td>'
+        "<td>f</td></tr><tr><td><i>g</i></td></tr></table>"
+    )
+    assert [one.words for one in page.inlines] == ["\u200b", "d", "g"]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<i>" * 20_000 + "a" * 5_000_000,
+        "1<sup>" * 4_000 + "2" * 2_000_000,
+        "<table><tr><td>a<td>" + "<sup></sup>" * 20_000,
+    ],
+)
+def test_hostile_elements_take_little_time(page):
+    started = process_time()
+    to_markdown(page)
+    assert process_time() - started < 20  # it was minutes for some of them
 
 
 def test_a_power_is_not_read_as_one_number():
