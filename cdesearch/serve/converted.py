@@ -16,13 +16,12 @@ _STRUCTURE = re.compile(r"#{1,6} |- |")  # what begins a line of a heading or of
 # At the start of a line, what would make it something else
 _BEGINS = re.compile(r"(?P<number>\d{1,9})[.)](?=\s|\Z)|\+(?=\s|\Z)|[=-]+\s*\Z|~~~")
 _SIGN = re.compile(r"https?://[^\s<>\[\]\"`|]+|\\\||[\\`*_\[\]<>&~!]")  # an address and a sign of a cell are two kinds
-_OTHER = re.compile(r"[^\w\s]|_")
 
 
 def markdown_of(chunk: Chunk, fence: str = "") -> str:
     """The text of a chunk as Markdown with elements of HTML. `fence` is that of the code within which it begins."""
     body = chunk.body
-    letters = literal(body, is_code=bool(fence)) if is_converted(chunk.path) else body
+    letters = _literal(body, is_code=bool(fence)) if is_converted(chunk.path) else body
     parts, at = list[str](), 0
     for start, _, _, end, tag in sorted(_tags(chunk.inlines, body)):
         if start >= at:
@@ -31,7 +30,7 @@ def markdown_of(chunk: Chunk, fence: str = "") -> str:
     return "".join([*parts, *letters[at:]])
 
 
-def literal(body: str, *, is_code: bool = False) -> Sequence[str]:
+def _literal(body: str, *, is_code: bool = False) -> Sequence[str]:
     """For each character of a converted text what stands for it in Markdown, so that only its structure is markup."""
     letters, start = list(body), 0
     for line in body.split("\n"):
@@ -63,16 +62,13 @@ def _tags(inlines: Iterable[Inline], body: str) -> Iterator[tuple[int, bool, int
     for number, (start, words, element, address, _) in enumerate(inlines):
         end = start + len(words)
         source = escape(address).replace("|", _entity("|"))  # in a cell of a table
-        said = words.replace("\\|", "|")
         if element not in SHOWN or not (words or element == "img") or not body.startswith(words, start):
             continue
         if element == "img":
             before = "\n\n" if start == len(body) else ""  # the text may end with a block of code or a table
             gap = "\n\n" if not words and body[start - 1 : start] in ("", "\n") else ""
-            described = escape(said).replace("|", _entity("|"))
+            described = escape(words.replace("\\|", "|")).replace("|", _entity("|"))
             yield start, True, number, end, f'{before}<img src="{source}" alt="{described}">{gap}'
-        elif element == "code":
-            yield start, True, number, end, f"<code>{_OTHER.sub(lambda sign: _entity(sign[0]), said)}</code>"
         else:
             href = f' href="{source}"' if element == "a" else ""
             yield start, True, number, start, f"<{element}{href}>"

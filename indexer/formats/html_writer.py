@@ -24,10 +24,8 @@ SPACED = {*BLOCKS, *HEADINGS, "br", "li", "tr", "td", "th", "pre"}  # they separ
 APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them from others
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
-MAX_MARKED, MAX_OPEN = (
-    300,
-    8,
-)  # characters of a link or an emphasis, and how many may be in one another; others are text
+MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
+MAX_OPEN = 8  # links and emphases in one another
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
 SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em"}
