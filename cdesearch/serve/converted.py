@@ -18,14 +18,17 @@ _BEGINS = re.compile(r"(?P<number>\d{1,9})[.)](?=\s|\Z)|\+(?=\s|\Z)|[=-]+\s*\Z|~
 _SIGN = re.compile(r"https?://[^\s<>\[\]\"`|]+|\\\||[\\`*_\[\]<>&~!]")  # an address and a sign of a cell are two kinds
 
 
-def markdown_of(chunk: Chunk, fence: str = "") -> str:
-    """The text of a chunk as Markdown with elements of HTML. `fence` is that of the code within which it begins."""
+def markdown_of(chunk: Chunk, fence: str = "", start: int = 0) -> str:
+    """The text of a chunk from `start` on as Markdown with elements of HTML.
+
+    `fence` is that of the code within which it begins.
+    """
     body = chunk.body
     letters = _literal(body, is_code=bool(fence)) if is_converted(chunk.path) else body
-    parts, at = list[str](), 0
-    for start, _, _, end, tag in sorted(_tags(chunk.inlines, body)):
-        if start >= at:
-            parts += [*letters[at:start], tag]
+    parts, at = list[str](), start
+    for place, _, _, end, tag in sorted(_tags(chunk.inlines, body)):
+        if place >= at:
+            parts += [*letters[at:place], tag]
             at = end
     return "".join([*parts, *letters[at:]])
 

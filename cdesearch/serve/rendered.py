@@ -87,16 +87,17 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         mail = _MAIL_FILE.search(chunk.path)
         is_typed = not any(one.element in SHOWN for one in chunk.inlines) and not _is_of_html(chunk.body)
         is_mail = mail is not None and not mail["page"] and is_typed
-        body = chunk.body if is_mail else markdown_of(chunk, fence)
+        is_start = not fence and chunk.ordinal == 0
+        begun = _MAIL.match(chunk.body) if mail and is_start else None
+        start = 0 if begun is None else begun.end()
+        body = chunk.body[start:] if is_mail else markdown_of(chunk, fence, start)
         if len(body) > MOST_MARKDOWN:
             return {}
-        is_start = not fence and chunk.ordinal == 0
-        begun = _MAIL.match(body) if mail and is_start else None
         head: list[tuple[str, str]] = []
         if begun is not None:
             headers = [line.partition(": ") for line in begun[0].split("\n") if line]
             subject = [("Subject", value) for name, value in chunk.fields if name == "subject"]
-            head, body = [*((name, value) for name, _, value in headers), *subject[:1]], body[begun.end() :]
+            head = [*((name, value) for name, _, value in headers), *subject[:1]]
         elif is_start:
             head, body = _front_matter(chunk.fields, body)
         html = html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)

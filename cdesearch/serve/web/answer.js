@@ -2,6 +2,7 @@
 
 import { events } from "./api.js";
 import { byId, el } from "./dom.js";
+import { isLikely } from "./hit.js";
 import { pathOf } from "./place.js";
 import { href, inPage } from "./route.js";
 
@@ -45,8 +46,10 @@ export async function showAnswer(asked, found, signal) {
   if (!asked) return;
   const nothing = [el("p", {}, "Nothing here seems to answer that."),
     el("p", { class: "note" }, "The passages below are only the nearest ones.")];
-  if (!found.answered || !await quoteAnswer(asked, signal)) box.replaceChildren(...nothing);
+  const isQuoted = found.answered && await quoteAnswer(asked, signal);
+  if (!isQuoted) box.replaceChildren(...nothing);
   if (signal.aborted) return;
+  if (isQuoted && !found.hits.some(isLikely)) box.prepend(el("p", { class: "note" }, "This is a possible answer, but not a likely one."));
   box.style.minHeight = "";
   if (found.unknown_name) box.prepend(el("p", {}, noTextContains(found.unknown_name)));
 }

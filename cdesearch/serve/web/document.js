@@ -137,8 +137,15 @@ function body(chunk, { path, index }, words) {
   return el("div", { class: `text${isCode(path) || chunk.code ? " code" : ""}${isNumbered ? " numbered" : ""}` }, lines);
 }
 
+/** Returns the line at which the anchor of a link begins, or "". */
+function lineOfAnchor(part) {
+  const hit = part.chunks.find((chunk) => chunk.is_hit);
+  const found = state.chunk.startsWith("#") && hit?.places.anchors.find(([, name]) => name === state.chunk.slice(1));
+  return found ? hit.text.split("\n")[found[0]] : "";
+}
+
 function arrive(part) {
-  const quoted = quotedIn(byId("view-document"), state.quote);
+  const quoted = quotedIn(byId("view-document"), state.quote || lineOfAnchor(part));
   const chunk = quoted?.startContainer.parentElement.closest(".chunk").id.replace("chunk-", "");
   if (chunk && part.chunks.some((one) => one.chunk === chunk && !one.is_hit)) {
     go({ chunk, quote: state.quote }, { replace: true });

@@ -81,6 +81,9 @@ const DATES = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const dateOf = ({ date }) => DATES.format(new Date(`${date}T00:00`));
 const copyOf = ({ index, location }) => (index ? `${index}: ${location}` : location);
 
+/** Returns whether a hit is more likely relevant than not. */
+export const isLikely = ({ confidence }) => (confidence ?? 1) >= LIKELY;
+
 /** Returns whether a hit has a score; without words to search for, hits are in the order of their paths. */
 const isRanked = (hit) => hit.dense_score !== null || hit.text_score !== null;
 
@@ -90,7 +93,7 @@ function scoreOf({ confidence, score, ...hit }) {
   const numbers = `score ${fixed(score)}`;
   if (confidence === null) return el("span", { class: "score" }, numbers);
   const percent = Math.min(99, Math.max(1, Math.round(100 * confidence))); // no estimate is certain
-  const word = confidence >= LIKELY ? "likely" : confidence >= POSSIBLE ? "possible" : "unlikely";
+  const word = isLikely({ confidence }) ? "likely" : confidence >= POSSIBLE ? "possible" : "unlikely";
   return el("span", { class: `score ${word}`, title: `Confidence ${percent}%: the estimated probability that this passage is relevant; ${numbers}` },
     word, el("span", { class: "unseen" }, ` (${percent}%, ${numbers})`));
 }

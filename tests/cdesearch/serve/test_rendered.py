@@ -166,6 +166,8 @@ def test_the_headers_of_a_mail_are_apart_from_its_text():
     chunk = replace(CHUNK, path="a.eml", text="From: A <a@b.org>\nDate: 1: 2\n\nTo: all", fields=(("subject", "c"),))
     head = [("From", "A <a@b.org>"), ("Date", "1: 2"), ("Subject", "c")]
     assert rendered(chunk) == {"head": head, "html": "<p>To: all</p>\n"}
+    inlines = (Inline(len(chunk.text) - len("all"), "all", "b"),)
+    assert rendered(replace(chunk, inlines=inlines)) == {"head": head, "html": "<p>To: <b>all</b></p>\n"}
     others = (replace(chunk, path="a.md"), ""), (replace(chunk, ordinal=1), ""), (chunk, "```")
     assert not any("head" in rendered(*other) for other in others)
 
