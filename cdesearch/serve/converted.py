@@ -12,7 +12,7 @@ from cdesearch.search.readable import is_converted
 from cdesearch.store.schema import Chunk, Inline
 
 SHOWN = frozenset({"img", "a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u"})
-_STRUCTURE = re.compile(r"#{1,6} |- |")  # what begins a line of a heading or of a list
+_STRUCTURE = re.compile(r"#{1,6} |- |\d{1,3}\. |")  # what begins a line of a heading or of a list
 # At the start of a line, what would make it something else
 _BEGINS = re.compile(r"(?P<number>\d{1,9})[.)](?=\s|\Z)|\+(?=\s|\Z)|[=-]+\s*\Z|~~~")
 _SIGN = re.compile(r"https?://[^\s<>\[\]\"`|]+|\\\||[\\`*_\[\]<>&~!]")  # an address and a sign of a cell are two kinds

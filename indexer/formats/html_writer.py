@@ -56,6 +56,7 @@ class Writer:
         self._layout = layout  # rows whose cells are written as blocks
         self._parts: list[str] = []
         self._items: list[int] = []  # where the list items that are open begin in `_parts`
+        self._numbers: dict[int, int] = {}  # of the next item of each numbered list
         self._line_of: int | None = None  # the heading or row that is written in one line
         self._code_of: int | None = None  # the outermost <pre> that is open
         self._inner: list[str] = []  # pieces of that line, or of the code
@@ -144,7 +145,7 @@ class Writer:
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
-            self._put("\n- ")
+            self._put(f"\n{self._mark_of_item(node)} ")
             self._items.append(len(self._parts))
         elif tag == "br":
             self._put("\n")
@@ -241,6 +242,16 @@ class Writer:
         if text:
             self._parts.append(text)
             self._n_characters += _n_characters(text)
+
+    def _mark_of_item(self, item: "LexborNode") -> str:
+        """The number of an item in a numbered list, or a hyphen."""
+        above = item.parent
+        if above is None or above.tag != "ol":
+            return "-"
+        first = above.attributes.get("start") or ""
+        number = self._numbers.get(above.mem_id, int(first) if first.isdecimal() and len(first) < 4 else 1)
+        self._numbers[above.mem_id] = number + 1
+        return f"{number}."
 
     def _is_own_cell(self, node: "LexborNode") -> bool:
         return node.parent is not None and node.parent.mem_id == self._line_of

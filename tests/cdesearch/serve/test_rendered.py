@@ -130,6 +130,7 @@ def test_a_text_that_images_make_too_long_is_shown_as_it_is():
     [
         ("impl<T> and <script> &lt; after", "<p>impl&lt;T&gt; and &lt;script&gt; &amp;lt; after</p>"),
         ("2*3*4 **x** `y` [z](a.md) ~~w~~ __init__", "<p>2*3*4 **x** `y` [z](a.md) ~~w~~ __init__</p>"),
+        ("5. a *b*\n6. c", '<ol start="5">\n<li>a *b*</li>\n<li>c</li>'),
         ("2024. was\n+ plus\n===", "<p>2024. was\n+ plus\n===</p>"),
         ("# A <b>\n\n- *c*\n- d\\|e", "<h4>A &lt;b&gt;</h4>\n<ul>\n<li>*c*</li>\n<li>d\\|e</li>"),
         ("| a\\|b | *c* |\n| <d> | e |", "<td>a|b</td>\n<td>*c*</td>\n</tr>\n<tr>\n<td>&lt;d&gt;</td>"),

@@ -196,6 +196,11 @@ def test_hostile_elements_take_little_time(page):
     assert process_time() - started < 20  # it was minutes for some of them
 
 
+def test_the_items_of_a_numbered_list_keep_their_numbers():
+    page = "<ol start=3><li>fell</li><li>saw<ul><li>logs</li></ul></li><li><ol><li>dry</li></ol></li></ol>"
+    assert to_markdown(page).text.split() == ["3.", "fell", "4.", "saw", "-", "logs", "5.", "1.", "dry"]
+
+
 def test_a_power_is_not_read_as_one_number():
     page = "<p>10<sup>6</sup> m<sup>2</sup> 21<sup>st</sup></p><table><tr><td>2<sup>-1</sup><td>b</table>"
     assert to_markdown(page).text == "10^6 m2 21st\n\n| 2^-1 | b |"
