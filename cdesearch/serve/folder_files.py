@@ -18,6 +18,7 @@ from cdesearch.search.documents import DocumentReader
 from cdesearch.store.file_account import FileRecord
 from cdesearch.store.index import Index
 from cdesearch.store.opening import RegularFile, hash_contents
+from cdesearch.store.schema import EDGE
 from cdesearch.store.trust import real
 
 MAX_PDF_BYTES, MAX_IMAGE_BYTES = 50_000_000, 10_000_000
@@ -52,12 +53,15 @@ def read_pdf(index: Index, path: str) -> tuple[bytes, str]:
     return contents, record.file_hash
 
 
-def scanned_lines(index: Index, path: str, page: int) -> list[tuple[str | int, ...]]:
-    """The recognised lines of a page of a PDF, each with its words and edges; none of a page with text of its own."""
+def scanned_lines(index: Index, path: str, page: int) -> list[tuple[str | float, ...]]:
+    """The recognised lines of a page of a PDF, each with its words and its edges, from 0 to 1.
+
+    A page with text of its own has none.
+    """
     chunks = DocumentReader(index).file(path) if index.manifest.has_ocr else ()
     own = (chunk for chunk in chunks if chunk.record is None)  # not of a file inside the PDF
     lines = (line for chunk in own for line in chunk.inlines if line.edges[:1] == (page,))
-    return [(line.words, *line.edges[1:]) for line in lines]
+    return [(line.words, *(edge / EDGE for edge in line.edges[1:])) for line in lines]
 
 
 def draw_page(

@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from unicodedata import normalize
 
 from cdesearch.process_limits import bound_memory, die_with, write_no_core_file
-from cdesearch.store.schema import EDGE
 from cdesearch.words.word_forms import word_spans
 
 MEMORY_BYTES = 600_000_000  # in addition to what this process needs before it reads the file
 MAX_PIXELS = 9_000_000  # a page of A4 that is 2,000 pixels wide has 5,700,000
 MAX_CHARACTERS = 50_000  # of a page in which words are looked for
 MAX_MARKS = 1_000
+STEPS = 10_000  # from one edge of a page to the other, in which places on it are given
 PADDING = 1.0  # points between a word and the edge of its mark
 # Colours by which those of the page are multiplied
 MARK, QUOTE = (255, 224, 102, 255), (255, 243, 196, 255)
@@ -121,13 +121,13 @@ def _on_line(page: Any, line: Sequence[Any], start: int, end: int) -> Edges:
 
 
 def _on_page(page: Any, x: float, y: float) -> tuple[float, float]:
-    """The point of a page, which may be turned, for one of the page as it is shown, whose edges are at 0 and EDGE."""
+    """The point of a page, which may be turned, for one of the page as it is shown, whose edges are at 0 and 1."""
     from ctypes import byref, c_double
 
     from pypdfium2 import raw
 
     across, up = c_double(), c_double()
-    raw.FPDF_DeviceToPage(page.raw, 0, 0, EDGE, EDGE, 0, round(x), round(y), byref(across), byref(up))
+    raw.FPDF_DeviceToPage(page.raw, 0, 0, STEPS, STEPS, 0, round(STEPS * x), round(STEPS * y), byref(across), byref(up))
     return across.value, up.value
 
 

@@ -89,14 +89,14 @@ def test_a_page_is_a_picture_with_the_words_of_the_query_marked(folder, name, co
 
 @pytest.mark.parametrize("pdf", [pdf_of([[]]), pdf_of([[]], rotate=90)], ids=["upright", "turned"])
 def test_the_words_of_the_query_are_marked_on_the_lines_of_a_scanned_page(pdf):
-    lines = [["a turbine", 1000, 2000, 5500, 2500], ["hums", 1000, 3000, 5500, 3500]]
+    lines = [["a turbine", 0.1, 0.2, 0.55, 0.25], ["hums", 0.1, 0.3, 0.55, 0.35]]
     picture = Image.open(io.BytesIO(folder_files.draw_page(pdf, 1, 1000, ["turbin"], "", lines)[0]))
-    box = [edge / 10_000 * size for edge, size in zip((2000, 2000, 5500, 2500), picture.size * 2, strict=True)]
+    box = [edge * size for edge, size in zip((0.2, 0.2, 0.55, 0.25), picture.size * 2, strict=True)]
     assert all(abs(found - expected) <= 4 for found, expected in zip(marked(picture), box, strict=True)), box
 
 
 QUOTED = pdf_of([[Line(100, 600, "It hums. The big tur-", size=20), Line(100, 570, "bine turns. So", size=20)]])
-SCANNED = [["It hums. The big tur", 1700, 2250, 4700, 2500], ["bine turns. So", 1700, 2620, 3700, 2870]]
+SCANNED = [["It hums. The big tur", 0.17, 0.225, 0.47, 0.25], ["bine turns. So", 0.17, 0.262, 0.37, 0.287]]
 
 
 @pytest.mark.parametrize(("pdf", "lines"), [(QUOTED, []), (pdf_of([[]]), SCANNED)], ids=["text", "scan"])
