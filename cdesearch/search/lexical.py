@@ -104,10 +104,10 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
     or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus, which spare a search.
     """
     runs, seen = runs_of(query), "\n".join(texts).lower()
-    squeezed = _BETWEEN.sub("", seen)
     for number in islice(filter(_NUMBERED.fullmatch, runs), MOST_NAMES):
-        whole = [*searched_words(index, number)][:1]
-        if whole and _BETWEEN.sub("", number.lower()) not in squeezed and not _is_known(index, {whole[0]: 1.0}):
+        whole = next(iter(searched_words(index, number)), None)  # the other words are its parts
+        is_seen = _BETWEEN.sub("", number.lower()) in _BETWEEN.sub("", seen)
+        if whole is not None and not is_seen and not _is_known(index, {whole: 1.0}):
             return number
     if main_language(index.manifest.languages) != ENGLISH:
         return None

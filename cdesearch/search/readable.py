@@ -11,7 +11,7 @@ from typing import Literal
 from cdesearch.store.schema import Chunk
 from cdesearch.words.characters import unescaped
 
-# Formats that are Markdown, and others whose markup becomes that of Markdown
+# Formats that are Markdown, and others whose markup becomes that of Markdown. Lists of them would be a page.
 _WRITTEN = frozenset(".adoc .asc .asciidoc .canvas .ipynb .markdown .md .mdx .org .qmd .rmd .rst".split())  # noqa: SIM905
 # Formats of which only headings, lists, tables and blocks of code become Markdown
 _CONVERTED = frozenset(

@@ -20,12 +20,8 @@ from indexer.formats.pdf_segments import Segment, segments_of
 
 MAX_PAGES = 50_000  # a forged file may claim any number
 WINDOW = 200  # pages that are compared with each other to find headers and footers
-PLACEHOLDERS = (
-    "(anonymous)",
-    "(unspecified)",
-    "about:blank",
-    "untitled",
-)  # that programs write for a title that they do not know
+# What programs write for a title that they do not know
+PLACEHOLDERS = ("(anonymous)", "(unspecified)", "about:blank", "untitled")
 SCAN_DPI = 150  # dots per inch
 PROPERTIES = {key: key for key in ("Title", "Author", "Subject", "Keywords")} | {"CreationDate": "created"}
 

@@ -47,6 +47,7 @@ async def document(
 def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int, has_image: HasImage) -> dict[str, Any]:
     """The marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
 
+    `marked` is the id of a chunk, or `#` and the name of an anchor or a heading in it.
     Raises NotIndexedError if no chunk has the id `marked`.
     """
     if marked is not None and marked.startswith("#"):

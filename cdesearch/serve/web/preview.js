@@ -57,7 +57,8 @@ async function preview(link) {
     const part = await get(`documents/${path}`, asked);
     if (shown !== link.href) return;
     const box = byId("preview");
-    const hit = part.chunks.find((chunk) => (quote ? quotes(chunk.text, quote) : chunk.is_hit)) ?? part.chunks.find((chunk) => chunk.is_hit);
+    const quoting = quote ? part.chunks.find((chunk) => quotes(chunk.text, quote)) : undefined;
+    const hit = quoting ?? part.chunks.find((chunk) => chunk.is_hit);
     const name = el("a", { class: "open", href: link.getAttribute("href"), onclick: inPage(Object.fromEntries(target)) }, pathOf(part.path));
     const head = el("div", { class: "preview-head" }, el("h2", {}, name));
     box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks)), quote));
