@@ -22,8 +22,6 @@ def commands() -> "typer.Typer":
     """All commands. A benchmark is a function whose parameters are its options."""
     import typer
 
-    from benchmarks.ablations.ablation import ablation
-    from benchmarks.folders.agents import agents
     from benchmarks.folders.answers import answers
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
@@ -34,7 +32,7 @@ def commands() -> "typer.Typer":
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (ablation, agents, answers, beir, code, confidence, folders, speed, tools):
+    for one in (answers, beir, code, confidence, folders, speed, tools):
         app.command()(one)
     return app
 

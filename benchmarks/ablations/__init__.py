@@ -1,1 +1,0 @@
-"""Which choice trains the better model?"""
