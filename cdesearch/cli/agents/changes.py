@@ -1,80 +1,54 @@
-"""The changes of files that tell an agent of the server, or undo this. Each is known before it is made."""
+"""The changes of files that tell an agent of the server, or take this out again. Each is known before it is made."""
 
 import os
 import stat
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-import msgspec
 
 from cdesearch.cli.agents import json_text, toml_text
 from cdesearch.cli.agents.clients import NAME, Client
 from cdesearch.errors import InputError
 from cdesearch.store.filesystem import put_in_place
-from cdesearch.store.folder import replace_file
-from cdesearch.store.trust import real, trust_file
+from cdesearch.store.trust import real
 
 Section = tuple[str, ...]
 
 
-class Insertion(msgspec.Struct):
-    """What was put into a file. Without it, the file has the bytes from before."""
-
-    text: str
-    is_whole: bool  # whether there was no file
-    folders: list[str]  # that were made for it, outermost first
-
-
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The bytes of a file before and after a change; None if there is no file."""
+    """The text of a file before and after a change; None if there is no file."""
 
     file: Path
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def parts(self) -> tuple[bytes, bytes]:
-        """What is taken out, and what is put in at the same place."""
-        old, new = self.before or b"", self.after or b""
-        end = _shared(old[::-1], new[::-1])
-        start = _shared(old[: len(old) - end], new[: len(new) - end])
-        return old[start : len(old) - end], new[start : len(new) - end]
+    before: str | None
+    after: str | None
 
     @property
     def lines(self) -> list[str]:
-        """The parts as lines that begin with - or +."""
-        both = zip("-+", self.parts, strict=True)
-        return [f"{sign} {line}" for sign, part in both for line in part.decode(errors="replace").splitlines() if line]
+        """What is taken out and what is put in, as lines that begin with - or +."""
+        old, new = self.before or "", self.after or ""
+        end = _shared(old[::-1], new[::-1])
+        old, new = old[: len(old) - end], new[: len(new) - end]
+        start = _shared(old, new)
+        both = (("-", old[start:]), ("+", new[start:]))
+        return [f"{sign} {line}" for sign, part in both for line in part.splitlines() if line]
 
     def make(self) -> None:
-        """Write the file or remove it, and keep the account of insertions; raises OSError."""
-        file, known = real(self.file), _insertions()
-        before = known.pop(str(self.file), None)
-        if self.after is None:
-            file.unlink(missing_ok=True)
-            for folder in reversed(before.folders if before else []):
-                with suppress(OSError):  # it is no longer empty
-                    Path(folder).rmdir()
-        else:
-            folders = [str(one) for one in reversed(file.parents) if not one.exists()]
+        """Write the file, or remove it and the folder that it leaves empty; raises OSError."""
+        file = real(self.file)
+        if self.after is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             _write(file, self.after)
-            taken, put = self.parts
-            if put and not taken:
-                known[str(self.file)] = Insertion(put.decode(), self.before is None, folders)
-        account = _account()
-        if known:
-            account.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(account, msgspec.json.encode(known).decode())
-        else:
-            account.unlink(missing_ok=True)
+            return
+        file.unlink(missing_ok=True)
+        if file.parent != Path.home():
+            with suppress(OSError):  # it is not empty
+                file.parent.rmdir()
 
 
 def additions(client: Client) -> list[Change]:
@@ -82,58 +56,52 @@ def additions(client: Client) -> list[Change]:
     before, language = _read(client.file), _language(client.file)
     changes = []
     with _explained(client.file):
-        old = language.value_of(before or b"")
+        old = language.value_of(before or "")
         section = next((one for one in client.sections if _at(old, one) is not None), client.sections[-1])
         if NAME not in (_at(old, section) or {}):
-            after = language.added(before or b"", section, NAME, client.entry)
+            after = language.added(before or "", section, NAME, client.entry)
             new = language.value_of(after)
             if _at(new, (*section, NAME)) != client.entry or _without(new, section) != _without(old, section):
                 raise ValueError("it has a form that only you can extend")
             changes.append(Change(client.file, before, after))
-    changes += [Change(file, None, text.encode()) for file, text in client.texts if _read(file) is None]
+    changes += [Change(file, None, text) for file, text in client.texts if _read(file) is None]
     return changes
-
-
-def was_changed(client: Client) -> bool:
-    """Whether `additions` have put something into the files of this agent."""
-    return not _insertions().keys().isdisjoint(map(str, (client.file, *(file for file, _ in client.texts))))
 
 
 def removals(client: Client) -> list[Change]:
-    """The changes that undo those of `additions`, and leave what others have changed since; raises InputError."""
-    known, changes = _insertions(), []
-    before = _read(client.file)
-    own = known.get(str(client.file))
-    if before is not None and NAME.encode() in before:
+    """The changes that take out the entry and the texts of `additions`, unless others have changed these texts.
+
+    Raises InputError.
+    """
+    before, changes = _read(client.file), []
+    if before is not None and NAME in before:
         with _explained(client.file):
-            after = _taken_out(client, before, own)
-            if after != before:
-                changes.append(Change(client.file, before, after))
-    for file, text in reversed(client.texts):  # the first one made the folder
-        found, put = _read(file), known.get(str(file))
-        if found is not None and found.decode(errors="replace") == (put.text if put else text):
-            changes.append(Change(file, found, None))
-    return changes
+            after = _taken_out(client, before)
+        if after != before:
+            changes.append(Change(client.file, before, after))
+    return changes + [Change(file, text, None) for file, text in reversed(client.texts) if _read(file) == text]
 
 
-def _taken_out(client: Client, before: bytes, own: Insertion | None) -> bytes | None:
-    """A configuration without the entry; None if there was no file. Raises ValueError."""
+def was_added(client: Client) -> bool:
+    """Whether an agent has the entry that `additions` writes; one that the user has written may differ."""
+    with suppress(InputError, ValueError):
+        found = _language(client.file).value_of(_read(client.file) or "")
+        return any(_at(found, (*section, NAME)) == client.entry for section in client.sections)
+    return False
+
+
+def _taken_out(client: Client, before: str) -> str | None:
+    """A configuration without the entry; None if nothing else is in it. Raises ValueError."""
     language = _language(client.file)
     old = language.value_of(before)
-    piece = own.text.encode() if own else b""
-    if own and own.is_whole and before == piece:
-        return None
     section = next((one for one in client.sections if NAME in (_at(old, one) or {})), None)
     if section is None:
         return before
-    found: list[bytes] = [before.replace(piece, b"")] if piece and before.count(piece) == 1 else []
-    found.append(language.removed(before, section, NAME))
-    for after in found:
-        with suppress(ValueError):
-            left = language.value_of(after)
-            if _at(left, (*section, NAME)) is None and _without(left, section) == _without(old, section):
-                return after
-    raise ValueError("it has a form that only you can change")
+    after: str = language.removed(before, section, NAME)
+    left = language.value_of(after)
+    if _at(left, (*section, NAME)) is not None or _without(left, section) != _without(old, section):
+        raise ValueError("it has a form that only you can change")
+    return after if after.strip("{} \t\r\n") else None
 
 
 def _without(value: Any, section: Section) -> Any:
@@ -153,9 +121,9 @@ def _at(value: Any, keys: Iterable[str]) -> Any:
     return value
 
 
-def _shared(one: bytes, other: bytes) -> int:
-    """The number of bytes with which both begin."""
-    return bisect_right(range(1, min(len(one), len(other)) + 1), 0, key=lambda size: one[:size] != other[:size])
+def _shared(one: str, other: str) -> int:
+    """The number of characters with which both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _language(file: Path) -> ModuleType:
@@ -171,34 +139,22 @@ def _explained(file: Path) -> Iterator[None]:
         raise InputError(f"{file} cannot be changed ({error}).", f"Change the entry {NAME} in it yourself.") from None
 
 
-def _read(file: Path) -> bytes | None:
+def _read(file: Path) -> str | None:
     try:
-        return file.read_bytes()
+        return file.read_bytes().decode()
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}).", "Check the path and its permissions.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise InputError(f"{file} cannot be read ({reason}).", "Check the path and its permissions.") from None
 
 
-def _write(file: Path, text: bytes) -> None:
+def _write(file: Path, text: str) -> None:
     """Replace a file atomically, with the permissions that it has; a new one is private."""
     mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o600
     fresh = file.with_name(f"{file.name}.{NAME}-{os.getpid()}")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
-        stream.write(text)
+        stream.write(text.encode())
     fresh.chmod(mode)
     put_in_place(fresh, file)
-
-
-def _account() -> Path:
-    """The file of the insertions; raises OSError if this user has no home folder."""
-    return trust_file().with_name("agents.json")
-
-
-def _insertions() -> dict[str, Insertion]:
-    """The insertions that have not been undone, by their files. A damaged account is as good as none."""
-    try:
-        return msgspec.json.decode(_account().read_bytes(), type=dict[str, Insertion])
-    except (OSError, msgspec.MsgspecError, ValueError):
-        return {}

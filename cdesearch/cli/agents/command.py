@@ -38,10 +38,10 @@ def install_agent(
 
 def forget_agents() -> None:
     """Undo the changes for every agent; raises CdesearchError."""
-    from cdesearch.cli.agents.changes import removals, was_changed
+    from cdesearch.cli.agents.changes import removals, was_added
 
     for client in map(client_of, NAMES):
-        if was_changed(client):  # an entry that the user wrote stays
+        if was_added(client):
             make(removals(client))
 
 

@@ -1,131 +1,111 @@
-"""Add an entry to a text in JSON with comments, or remove it, and leave every other byte as it is."""
+"""Add an entry to a text in JSON with comments, or remove it, and leave every other character as it is."""
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+Section = tuple[str, ...]  # keys, the outermost first
+Member = tuple[int, int, int]  # where its key and its value begin, and where the value ends
 
-Section = tuple[str, ...]
+_TEXT = r'("(?:\\.|[^"\\])*")'
+_COMMENT = re.compile(_TEXT + r"|//[^\n]*|/\*.*?\*/|\ufeff", re.DOTALL)
+_LAST_COMMA = re.compile(_TEXT + r"|,(?=\s*[}\]])", re.DOTALL)
+_GAP = re.compile(r"[\s:,]*")
+_COMMA = re.compile(r"\s*,")
+_DECODER = json.JSONDecoder()
 
 
-def value_of(text: bytes) -> Any:
+def value_of(text: str) -> Any:
     """The value of a text, in which comments and a comma after the last item may be; {} if there is none.
 
     Raises ValueError.
     """
-    root = _root(text)
-    return {} if root is None else _value(root)
-
-
-def added(text: bytes, section: Section, name: str, entry: dict[str, Any]) -> bytes:
-    """The text with a new first member of the object that `section` names; raises ValueError if that is no object."""
-    newline = b"\r\n" if b"\r\n" in text else b"\n"
-    root = _root(text)
-    if root is None:
-        start = newline if text and not text.endswith(b"\n") else b""
-        whole = json.dumps(_nested(section, {name: entry}), indent=2, ensure_ascii=False)
-        return text + start + whole.encode().replace(b"\n", newline) + newline
-    step = _indent(text, root) or b"  "
-    at, depth = root, 0
-    while depth < len(section) and (found := _pairs(at).get(section[depth])) is not None:
-        at, depth = _object(found), depth + 1
-    ((key, value),) = _nested(section[depth:], {name: entry}).items()
-    member = f"{json.dumps(key)}: {json.dumps(value, indent=step.decode(), ensure_ascii=False)}".encode()
-    pairs = _pairs(at)
-    inside = text[at.start_byte + 1 : at.end_byte - 1]
-    if pairs and b"\n" not in inside:
-        return _with(text, at.start_byte + 1, json.dumps({key: value}, ensure_ascii=False).encode()[1:-1] + b", ")
-    indent = _indent(text, at) or step * (depth + 1)
-    end = b"," if pairs else b"" if inside.strip(b" \t").startswith((b"\n", b"\r")) else newline + step * depth
-    return _with(text, at.start_byte + 1, newline + indent + member.replace(b"\n", newline + indent) + end)
-
-
-def removed(text: bytes, section: Section, name: str) -> bytes:
-    """The text without a member of the object that `section` names, which must have it."""
-    at = _root(text)
-    for key in section:
-        assert at is not None
-        at = _object(_pairs(at)[key])
-    assert at is not None
-    pair = _pairs(at)[name]
-    # Comments stay, and so do the white space and the comma after an item before it, unless it was the last one.
-    tokens = [one for one in at.children if one.type != "comment"]
-    place = next(n for n, one in enumerate(tokens) if one.start_byte == pair.start_byte)
-    before, after = tokens[place - 1], tokens[place + 1]
-    start = max((one.end_byte for one in at.children if one.end_byte <= pair.start_byte), default=before.end_byte)
-    end = after.end_byte if _is_comma(after) else pair.end_byte
-    rest = text[:start] + text[end:]
-    if _is_comma(before) and not _is_comma(after):
-        return rest[: before.start_byte] + rest[before.end_byte :]
-    return rest
-
-
-def _root(text: bytes) -> "Node | None":
-    """The object of a text; None for a text of comments alone. Raises ValueError."""
-    import tree_sitter_json
-    from tree_sitter import Language, Parser
-
-    tree = Parser(Language(tree_sitter_json.language())).parse(text)
-    values = [one for one in tree.root_node.children if one.type != "comment"]
-    if not values:
-        return None
-    if len(values) > 1 or values[0].type != "object":
+    plain = _without(_LAST_COMMA, _without(_COMMENT, text))
+    value = json.loads(plain) if plain.strip() else {}
+    if not isinstance(value, dict):
         raise ValueError("it is not one object")
-    return values[0]
-
-
-def _value(node: "Node") -> Any:
-    if node.type == "object":
-        return {key: _value(_last(pair)) for key, pair in _pairs(node).items()}
-    if node.type == "array":
-        return [_value(one) for one in _items(node)]
-    return json.loads(node.text or b"")
-
-
-def _pairs(node: "Node") -> dict[str, "Node"]:
-    """The members of an object by their keys; raises ValueError."""
-    return {json.loads(pair.children[0].text or b""): pair for pair in _items(node)}
-
-
-def _items(node: "Node") -> list["Node"]:
-    """The items of an object or an array; raises ValueError if there is anything else besides commas and comments."""
-    items = [one for one in node.children if one.is_named and one.type not in ("comment", "ERROR")]
-    errors = [one for one in node.children if one.type == "ERROR" and one.text != b","]
-    wrong = [one for one in items if one.is_missing or (node.type == "object" and one.type != "pair")]
-    if errors or wrong or node.children[-1].is_missing:
-        line = (errors or wrong or [node])[0].start_point[0] + 1
-        raise ValueError(f"line {line} is not valid JSON")
-    return items
-
-
-def _last(pair: "Node") -> "Node":
-    return next(one for one in reversed(pair.children) if one.type != "comment")
-
-
-def _object(pair: "Node") -> "Node":
-    value = _last(pair)
-    if value.type != "object":
-        raise ValueError(f"{json.loads(pair.children[0].text or b'')} is not an object")
     return value
 
 
-def _is_comma(node: "Node") -> bool:
-    return node.text == b","
+def added(text: str, section: Section, name: str, entry: dict[str, Any]) -> str:
+    """The text with a new first member of the object that `section` names; raises ValueError if that is no object."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    plain = _without(_LAST_COMMA, _without(_COMMENT, text))
+    at, depth = plain.find("{"), 0
+    if at < 0:
+        before = newline if text and not text.endswith("\n") else ""
+        whole = json.dumps(_nested(section, {name: entry}), indent=2, ensure_ascii=False)
+        return text + before + whole.replace("\n", newline) + newline
+    members = _members(plain, at)
+    step = _indent(text, members) or "  "
+    while depth < len(section) and section[depth] in members:
+        at = members[section[depth]][1]
+        if plain[at] != "{":
+            raise ValueError(f"{section[depth]} is not an object")
+        members, depth = _members(plain, at), depth + 1
+    ((key, value),) = _nested(section[depth:], {name: entry}).items()
+    start = at + 1
+    if members and "\n" not in text[start : min(members.values())[0]]:
+        return text[:start] + json.dumps({key: value}, ensure_ascii=False)[1:-1] + ", " + text[start:]
+    indent = _indent(text, members) or step * (depth + 1)
+    member = f"{json.dumps(key)}: {json.dumps(value, indent=step, ensure_ascii=False)}"
+    has_line = text[start:].lstrip(" \t").startswith(("\n", "\r"))
+    end = "," if members else "" if has_line else newline + step * depth
+    return text[:start] + newline + indent + member.replace("\n", newline + indent) + end + text[start:]
 
 
-def _indent(text: bytes, node: "Node") -> bytes:
+def removed(text: str, section: Section, name: str) -> str:
+    """The text without a member of the object that `section` names, and without what is empty then."""
+    commented = _without(_COMMENT, text)
+    plain = _without(_LAST_COMMA, commented)
+    at, levels = plain.find("{"), []
+    for key in (*section, name):
+        levels.append((_members(plain, at), key))
+        at = levels[-1][0][key][1]
+    while len(levels) > 1 and len(levels[-1][0]) == 1:
+        levels.pop()
+    members, key = levels[-1]
+    begin, _, end = members[key]
+    start = len(text[:begin].rstrip())  # comments stay, and so does the white space after the member
+    if comma := _COMMA.match(commented, end):
+        return text[:start] + text[comma.end() :]
+    before = len(commented[:start].rstrip())
+    if commented[before - 1] == ",":
+        return text[: before - 1] + text[before:start] + text[end:]
+    return text[:start] + text[end:]
+
+
+def _without(part: re.Pattern[str], text: str) -> str:
+    """The text with spaces instead of some parts outside its strings, so that everything else keeps its place."""
+    return part.sub(lambda found: found[1] or " " * len(found[0]), text)
+
+
+def _members(plain: str, at: int) -> dict[str, Member]:
+    """The members of the object that begins at a place, by their keys; raises ValueError."""
+    found: dict[str, Member] = {}
+    begin = _after_gap(plain, at + 1)
+    while plain[begin : begin + 1] != "}":
+        key, end = _DECODER.raw_decode(plain, begin)
+        value = _after_gap(plain, end)
+        end = _DECODER.raw_decode(plain, value)[1]
+        found[key] = begin, value, end
+        begin = _after_gap(plain, end)
+    return found
+
+
+def _after_gap(plain: str, at: int) -> int:
+    gap = _GAP.match(plain, at)
+    return gap.end() if gap else at
+
+
+def _indent(text: str, members: dict[str, Member]) -> str:
     """The white space before the first member of an object, if that begins its line."""
-    first = next(iter(_pairs(node).values()), None)
-    before = b"" if first is None else text[text.rfind(b"\n", 0, first.start_byte) + 1 : first.start_byte]
-    return b"" if before.strip(b" \t") else before
+    begin = min(members.values(), default=(0, 0, 0))[0]
+    before = text[text.rfind("\n", 0, begin) + 1 : begin]
+    return "" if before.strip(" \t") else before
 
 
 def _nested(section: Section, value: dict[str, Any]) -> dict[str, Any]:
     for key in reversed(section):
         value = {key: value}
     return value
-
-
-def _with(text: bytes, at: int, piece: bytes) -> bytes:
-    return text[:at] + piece + text[at:]
