@@ -26,13 +26,12 @@ def commands() -> "typer.Typer":
     from benchmarks.folders.command import folders
     from benchmarks.quality.beir import beir
     from benchmarks.quality.code import code
-    from benchmarks.quality.confidence import confidence
     from benchmarks.quality.tools import tools
     from benchmarks.speed.command import speed
 
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback(help="Measure the quality and the cost of cdesearch and of other systems.")(lambda: None)
-    for one in (answers, beir, code, confidence, folders, speed, tools):
+    for one in (answers, beir, code, folders, speed, tools):
         app.command()(one)
     return app
 

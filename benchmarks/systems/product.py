@@ -1,7 +1,6 @@
 """cdesearch as users have it: an index on disk, queried by the code of the command line."""
 
 import json
-from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 
@@ -43,14 +42,3 @@ class Product:
         hits = searcher.search(query, CHUNKS, self._mode)
         names = dict.fromkeys(str(hit.chunk.record) for hit in hits)
         return [name for name in names if name != own][:DEPTH]
-
-
-def index_texts(folder: Path, texts: Iterable[tuple[str, str]]) -> Index:
-    """The index in `folder` of texts with their ids, which are the names of its records. An earlier one is updated."""
-    folder.mkdir(parents=True, exist_ok=True)
-    corpus = folder / "corpus.jsonl"
-    lines = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in texts)
-    if not corpus.exists() or corpus.read_text(encoding="utf-8") != lines:
-        corpus.write_text(lines, encoding="utf-8")
-    build([corpus], Options(index=folder / "index"), Silent())
-    return Index(folder / "index")
