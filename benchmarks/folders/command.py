@@ -28,7 +28,7 @@ from benchmarks.folders.questions import (
 )
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from benchmarks.measures import compare
-from benchmarks.systems.dense import Biencoder, installed_minilm
+from benchmarks.systems.dense import MiniLm
 from benchmarks.systems.text import Fused
 from cdesearch.errors import InputError
 from cdesearch.evaluation.measures import bootstrap_interval
@@ -63,7 +63,7 @@ def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Find
 def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
     """All systems by name; OURS is the first. Vectors are stored in `work`."""
     passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
-    minilm = Fused(Biencoder(installed_minilm(), work, "all-MiniLM-L6-v2"), ZScoreFusion())
+    minilm = Fused(MiniLm(work), ZScoreFusion())
     return {**by_product(searcher), minilm.name: partial(_by_vectors_and_words, minilm, passages)}
 
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,8 +20,8 @@ from rich.console import Console
 
 from benchmarks.datasets.dataset import Dataset, Half, beir_folder, read_dataset
 from benchmarks.measurement import RESULTS, describe, make_results_folder
-from benchmarks.measures import MEASURES, Comparison, compare, measure_run
-from benchmarks.systems.dense import Biencoder, Contextual, installed_minilm
+from benchmarks.measures import Comparison, compare, measure_run
+from benchmarks.systems.dense import Contextual, MiniLm
 from benchmarks.systems.product import Product
 from benchmarks.systems.system import BenchmarkSystem
 from benchmarks.systems.text import Bm25, Fused
@@ -41,19 +41,12 @@ class Setting:
     """What a system is made from."""
 
     model: Path | None  # cdesearch checkpoint; None for the model that ships
-    biencoder: Path | None  # sentence-transformers folder; None for all-MiniLM-L6-v2
     work: Path  # for vectors and indexes, which later runs use again
     other: Dataset  # from which `random` takes its context
-    seed: int = 0  # of the context sample
-
-
-def _biencoder(setting: Setting) -> Biencoder:
-    folder = setting.biencoder or installed_minilm()
-    return Biencoder(folder, setting.work / "vectors", None if setting.biencoder else "all-MiniLM-L6-v2")
 
 
 def _contextual(kind: str, setting: Setting) -> Contextual:
-    return Contextual(load_encoder(setting.model), setting.work / "vectors", kind, setting.other, setting.seed)
+    return Contextual(load_encoder(setting.model), setting.work / "vectors", kind, setting.other)
 
 
 def _product(mode: Mode, setting: Setting, *, plain: bool = False) -> Product:
@@ -62,8 +55,8 @@ def _product(mode: Mode, setting: Setting, *, plain: bool = False) -> Product:
 
 SYSTEMS: Mapping[str, Callable[[Setting], BenchmarkSystem]] = {
     "bm25": lambda _: Bm25(),
-    "minilm": _biencoder,
-    "minilm+bm25": lambda setting: Fused(_biencoder(setting)),
+    "minilm": lambda setting: MiniLm(setting.work / "vectors"),
+    "minilm+bm25": lambda setting: Fused(MiniLm(setting.work / "vectors")),
     **{kind: partial(_contextual, kind) for kind in ("true", "random", "null", "document")},
     "text": partial(_product, "text"),
     "dense": partial(_product, "dense"),
@@ -91,8 +84,6 @@ class Row:
     system: str
     measures: Mapping[str, float]  # x 100
     against: Mapping[str, Comparison]  # from a baseline to the difference in nDCG@10
-    samples: int  # the number of context samples; measures are their mean
-    spread: float  # of nDCG@10 over the samples: the highest minus the lowest
     seconds: float
 
 
@@ -108,10 +99,6 @@ def markdown(machine: Mapping[str, Any], command: str, datasets: Sequence[Datase
         means = (sum(row.measures[name] for row in of.values()) / len(names) for name in ("nDCG@10", "R@100"))
         lines.append(_line([system, *(_cell(of[name]) for name in names), *(f"{mean:.1f}" for mean in means)]))
     lines += ["", MARKS]
-    if sampled := [row for row in rows if row.samples > 1]:
-        shown = ", ".join(f"{row.dataset} {row.spread:.2f}" for row in sampled)
-        about = f"{sampled[0].system}: mean of {sampled[0].samples} context samples"
-        lines += ["", f"{about}; they differ by at most {shown}."]
     lines.append("")
     for one in datasets:
         notes = "".join(f"; {note}" for note in one.notes)
@@ -134,10 +121,6 @@ def beir(
         str, typer.Option(help=f"Any of {', '.join(SYSTEMS)}; the last two with a published --model as it is.")
     ] = DEFAULT,
     model: Annotated[Path | None, typer.Option(help="cdesearch checkpoint; default: the model that ships.")] = None,
-    biencoder: Annotated[
-        Path | None, typer.Option(help="sentence-transformers folder; default: all-MiniLM-L6-v2.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(help="Context samples of `true`, for a mean and a spread.")] = 1,
     half: Annotated[
         Half, typer.Option(help="Of the queries of each set: all, those to choose settings by, or those to report.")
     ] = "all",
@@ -153,7 +136,7 @@ def beir(
     check_systems(names, len(datasets))
     rows: list[Row] = []
     for dataset, other in zip(datasets, [*datasets[1:], datasets[0]], strict=True):
-        rows += _rows(dataset, names, Setting(model, biencoder, work, other), seeds)
+        rows += _rows(dataset, names, Setting(model, work, other))
     machine, command = describe(), f"python -m benchmarks {shlex.join(sys.argv[1:])}"
     facts = {d.name: {"documents": len(d.ids), "queries": len(d.queries), "notes": d.notes} for d in datasets}
     record = {"machine": machine, "command": command, "datasets": facts, "rows": [asdict(row) for row in rows]}
@@ -165,7 +148,7 @@ def beir(
         print(f"Written to {file}")
 
 
-def _rows(dataset: Dataset, names: Sequence[str], setting: Setting, seeds: int) -> Iterator[Row]:
+def _rows(dataset: Dataset, names: Sequence[str], setting: Setting) -> Iterator[Row]:
     """Run every system on one data set and print each result."""
     console = Console(stderr=True)
     console.print(f"{dataset.name}: {len(dataset.ids):,} documents, {len(dataset.queries):,} queries")
@@ -174,16 +157,13 @@ def _rows(dataset: Dataset, names: Sequence[str], setting: Setting, seeds: int) 
     known: dict[str, NDArray[np.float64]] = {}
     for name in names:
         started = time.perf_counter()
-        made = [SYSTEMS[name](replace(setting, seed=seed)) for seed in range(seeds if name == "true" else 1)]
-        samples = [measure_run(dataset.judgements, system.retrieve(dataset)) for system in made]
-        measured = {measure: np.mean([sample[measure] for sample in samples], axis=0) for measure in MEASURES}
-        spread = float(np.ptp([sample["nDCG@10"].mean() for sample in samples]))
+        system = SYSTEMS[name](setting)
+        measured = measure_run(dataset.judgements, system.retrieve(dataset))
         known[name] = measured["nDCG@10"]
         others = [other for other in BASELINES if other in known and other != name]
         against = {other: compare(known[name], known[other]) for other in others}
         seconds = round(time.perf_counter() - started, 1)
         means = {measure: round(float(values.mean()), 3) for measure, values in measured.items()}
-        row = Row(dataset.name, made[0].name, means, against, len(samples), round(spread, 3), seconds)
-        spread_text = f", spread {spread:.2f} over {len(samples)} samples" if len(samples) > 1 else ""
-        console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f}{spread_text} ({seconds:.0f} s)")
+        row = Row(dataset.name, system.name, means, against, seconds)
+        console.print(f"  {row.system}: {row.measures['nDCG@10']:.2f} ({seconds:.0f} s)")
         yield row

@@ -20,7 +20,7 @@ from benchmarks.datasets.dataset import Dataset
 from benchmarks.folders.questions import Passage, all_chunks
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from benchmarks.measures import measure_run
-from benchmarks.systems.dense import Biencoder, installed_minilm
+from benchmarks.systems.dense import MiniLm
 from benchmarks.systems.text import Bm25
 from cdesearch.context.vectors import Floats
 from cdesearch.encode.load import load_encoder
@@ -99,7 +99,7 @@ def rankings(names: Sequence[str], queries: Sequence[str], files: Path, work: Pa
     if "bm25" in names:
         found["bm25"] = [_best(scores, chunks) for scores in Bm25().scores(dataset)]
     if "minilm" in names:
-        of_queries, of_chunks = Biencoder(installed_minilm(), work / "vectors").vectors(dataset)
+        of_queries, of_chunks = MiniLm(work / "vectors").vectors(dataset)
         found["minilm"] = [_best(of_chunks @ vector, chunks) for vector in of_queries]
     if "ripgrep" in names:
         found["ripgrep"] = [[Passage(path, "") for path in matching_files(query, files)] for query in queries]

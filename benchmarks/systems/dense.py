@@ -20,21 +20,20 @@ from cdesearch.encode.encoder import Encoder
 class Contextual:
     """One vector for each whole text, without chunks and index."""
 
-    def __init__(self, encoder: Encoder, work: Path, kind: str, other: Dataset | None = None, seed: int = 0) -> None:
+    def __init__(self, encoder: Encoder, work: Path, kind: str, other: Dataset) -> None:
         """The `kind` of context: true, random (that of `other`), null, or document (true, with document context)."""
-        self.name = f"cdesearch dense, {kind} context" + (f", seed {seed}" if seed else "")
+        self.name = f"cdesearch dense, {kind} context"
         self._encoder = encoder
         self._work = work
         self._kind = kind
         self._other = other
-        self._seed = seed
 
     def retrieve(self, dataset: Dataset) -> Run:
         return nearest(dataset, *self.vectors(dataset))
 
     def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
-        source = self._other if self._kind == "random" and self._other else dataset
-        context = None if self._kind == "null" else corpus_context(self._encoder, source, self._seed, self._work)
+        source = self._other if self._kind == "random" else dataset
+        context = None if self._kind == "null" else corpus_context(self._encoder, source, self._work)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
         return vectors_in(context, dataset, self._encoder, self._work, weight)
 
@@ -60,14 +59,14 @@ def vectors_in(
     return queries, encoder.attend(documents, "document", context)
 
 
-def corpus_context(encoder: Encoder, source: Dataset, seed: int, work: Path) -> FittedContext:
+def corpus_context(encoder: Encoder, source: Dataset, work: Path) -> FittedContext:
     """A context with the whitening fitted to at most FITTED_TEXTS texts. Unlike in an index, sampling is uniform."""
     n = len(source.texts)
-    rows = sorted(np.random.default_rng(seed).choice(n, min(encoder.context_size, n), replace=False).tolist())
+    rows = sorted(np.random.default_rng(0).choice(n, min(encoder.context_size, n), replace=False).tolist())
     names, texts = [source.ids[row] for row in rows], [source.texts[row] for row in rows]
     frequencies = encoder.count_tokens(source.texts)
-    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, seed)
-    measured = np.sort(np.random.default_rng(seed).permutation(n)[:FITTED_TEXTS])
+    sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, 0)
+    measured = np.sort(np.random.default_rng(0).permutation(n)[:FITTED_TEXTS])
     vectors = _embed_bare_documents(sample, source, encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
 
@@ -96,12 +95,12 @@ def _model_key(encoder: Encoder, role: Role) -> str:
     return f"{encoder.fingerprint} {encoder.precision} {role}"
 
 
-class Biencoder:
-    """A sentence-transformers folder with its own text length, pooling and prompts."""
+class MiniLm:
+    """all-MiniLM-L6-v2 by sentence-transformers, with its own text length, pooling and prompts."""
 
-    def __init__(self, folder: Path, work: Path, name: str | None = None) -> None:
-        self.name = name or folder.name
-        self._folder = folder
+    name = "all-MiniLM-L6-v2"
+
+    def __init__(self, work: Path) -> None:
         self._work = work
 
     def retrieve(self, dataset: Dataset) -> Run:
@@ -111,14 +110,13 @@ class Biencoder:
         return self._kept("query", list(dataset.queries.values())), self._kept("document", dataset.texts)
 
     def _kept(self, role: Role, texts: Sequence[str]) -> Floats:
-        model = f"{self._folder} {role}"
-        return kept(self._work, model, texts, lambda texts: self.embed(role, texts))
+        return kept(self._work, f"{installed_minilm()} {role}", texts, lambda texts: self.embed(role, texts))
 
     def embed(self, role: Role, texts: Sequence[str]) -> Floats:
         """(n, d) unit vectors of texts in one role."""
         from sentence_transformers import SentenceTransformer
 
-        model = SentenceTransformer(str(self._folder), device="cpu")
+        model = SentenceTransformer(str(installed_minilm()), device="cpu")
         encode = model.encode_query if role == "query" else model.encode_document
         vectors: Floats = encode(list(texts), batch_size=32, normalize_embeddings=True, show_progress_bar=True)
         return vectors

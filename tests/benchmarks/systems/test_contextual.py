@@ -62,7 +62,7 @@ def test_with_late_chunking_the_chunks_of_a_document_are_measured_in_their_windo
     assert max(map(len, own.documents)) > 1
     for kind in ("true", "null"):
         found = Contextual(encoder, tmp_path / kind, kind, other).vectors(own)[1]
-        context = None if kind == "null" else corpus_context(encoder, own, 0, tmp_path / kind)
+        context = None if kind == "null" else corpus_context(encoder, own, tmp_path / kind)
         expected = to_unit(encoder.encode_chunks(own.texts, own.documents, context))
         np.testing.assert_allclose(found, expected, atol=1e-5)
         assert np.abs(found - encoder.encode(own.texts, "document", context)).max() > 1e-3
