@@ -21,7 +21,6 @@ from cdesearch.terminal import printable
 
 PROJECT_FILE = ".cdesearch.toml"
 USER_FILE = "config.toml"
-TRUSTED = "trusted-projects"  # in the user's file, above its sections: folders whose files may set every option
 NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
 MAX_BYTES = 64_000
 REMEDY = "Correct or remove this file. `cdesearch config` checks all of it."
@@ -32,7 +31,7 @@ class ConfigFile:
     """A configuration file with its options, by the names of the command and of the option."""
 
     path: Path
-    is_restricted: bool  # whether somebody else may have written it: a project's file that the user does not trust
+    is_project: bool  # whether somebody else may have written it
     sections: Mapping[str, Mapping[str, object]]
 
 
@@ -44,17 +43,10 @@ def config_files() -> list[ConfigFile]:
     """
     if os.environ.get(NO_CONFIG):
         return []
-    files: list[ConfigFile] = []
-    trusted: list[str] = []
-    user = user_file()
+    user, project = user_file(), project_file()
+    files = [] if project is None else [ConfigFile(project, True, _sections(project, is_project=True))]
     if user is not None and user.exists():
-        sections = _parsed(user, is_project=False)
-        trusted = _trusted(user, sections.pop(TRUSTED, []))
-        files.append(ConfigFile(user, is_restricted=False, sections=_checked(user, sections)))
-    project = project_file()
-    if project is not None:
-        is_restricted = os.path.realpath(project.parent) not in trusted
-        files.insert(0, ConfigFile(project, is_restricted, _checked(project, _parsed(project, is_project=True))))
+        files.append(ConfigFile(user, False, _sections(user, is_project=False)))
     return files
 
 
@@ -114,35 +106,25 @@ def _tell_of_foreign(file: Path) -> None:
     sys.stderr.write(f"{printable(str(file))} or its folder belongs to another user, so it is not used.\n")
 
 
-def _parsed(file: Path, *, is_project: bool) -> dict[str, object]:
+def _sections(file: Path, *, is_project: bool) -> dict[str, dict[str, object]]:
+    """The sections of a file; raises InputError for one that cannot be read, and for a key outside them."""
     from tomllib import loads  # only if there is a file: the import takes some milliseconds
 
     shown = printable(str(file))
     try:
-        return loads(_content(file, is_project=is_project).decode())
+        sections = loads(_content(file, is_project=is_project).decode())
     except OSError as error:
         raise InputError(f"The configuration {shown} cannot be read ({error.strerror or error}).", REMEDY) from None
     except (ValueError, RecursionError) as error:
         reason = "nested too deep" if isinstance(error, RecursionError) else printable(str(error))[:200]
         raise InputError(f"The configuration {shown} is not valid TOML ({reason}).", REMEDY) from None
-
-
-def _checked(file: Path, sections: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """The sections; raises InputError for a key outside them."""
     for name, section in sections.items():
         if not isinstance(section, dict):
             raise InputError(
-                f"{printable(str(file))} sets {printable(name)[:80]} outside a section.",
+                f"{shown} sets {printable(name)[:80]} outside a section.",
                 "Put it below the name of a command, as [query].",
             )
-    return {name: section for name, section in sections.items() if isinstance(section, dict)}
-
-
-def _trusted(file: Path, folders: object) -> list[str]:
-    """The real paths of the folders whose files may set every option; raises InputError."""
-    if not isinstance(folders, list) or not all(isinstance(folder, str) and "\0" not in folder for folder in folders):
-        raise InputError(f"{TRUSTED} in {printable(str(file))} must be a list of folders.", REMEDY)
-    return [os.path.realpath(os.path.expanduser(folder)) for folder in folders]  # noqa: PTH111 (never fails)
+    return sections
 
 
 def _content(file: Path, *, is_project: bool) -> bytes:

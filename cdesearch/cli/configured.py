@@ -15,7 +15,6 @@ import typer
 from cdesearch.cli.command_names import command_names
 from cdesearch.cli.config_files import (
     NEVER_OF_PROJECTS,
-    TRUSTED,
     ConfigFile,
     check_sections,
     config_files,
@@ -124,7 +123,7 @@ class _Value:
         if self.option.is_flag:
             if not isinstance(value, bool):
                 raise self._error("must be true or false")
-            if self.file.is_restricted and self.key in NEVER_OF_PROJECTS:
+            if self.file.is_project and self.key in NEVER_OF_PROJECTS:
                 raise self._not_of_a_project()
             return value
         if isinstance(value, list) and not self.option.multiple:
@@ -152,7 +151,7 @@ class _Value:
             return converted if isinstance(converted, int) else text
         is_known = self.key in TEXTS_OF_PROJECTS | PATHS_OF_PROJECTS
         is_harmless = self.key in ID_OPTIONS and text == DEFAULT_NAME  # the model that ships
-        if self.file.is_restricted and not (is_known or is_harmless) and self._takes_any_text():
+        if self.file.is_project and not (is_known or is_harmless) and self._takes_any_text():
             raise self._not_of_a_project()
         return self._path(text) if isinstance(converted, Path | BucketAddress) else text
 
@@ -172,14 +171,14 @@ class _Value:
             return text
         place: Place = parse_place(text) if self.key in PATHS_OF_PROJECTS else Path(text)
         if isinstance(place, BucketAddress):
-            if self.file.is_restricted:
+            if self.file.is_project:
                 raise self._error("must be inside the folder of this file")
             return text
         try:
             path = absolute(self.file.path.parent / place.expanduser())
         except RuntimeError:  # of an unknown user
             raise self._error(f"names a home folder that does not exist: {printable(text)[:SHOWN]}") from None
-        if self.file.is_restricted and not real(path).is_relative_to(real(self.file.path.parent)):
+        if self.file.is_project and not real(path).is_relative_to(real(self.file.path.parent)):
             raise self._error("must be inside the folder of this file")
         return str(path)
 
@@ -193,7 +192,7 @@ class _Value:
         return InputError(
             f"{printable(str(self.file.path))} sets {self.key} in [{self.section}], which the file of a project must"
             " not do, because it may come from somebody else.",
-            f"If you trust this folder, add it to {TRUSTED} in your own file ({user_file()}), or set the option there.",
+            f"Set the option in your own file ({user_file()}), or on the command line.",
         )
 
 

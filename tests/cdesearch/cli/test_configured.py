@@ -175,23 +175,8 @@ def test_a_project_must_not_set_what_would_be_dangerous(error, project, section,
     project(f"[{section}]\n{line}\n")
     message = error("config")
     assert f"in [{section}], which the file of a project must not do" in message
-    assert "add it to trusted-projects in your own file" in message
+    assert "Set the option in your own file" in message
     assert "must not do" in error(section, *(["cat"] if section in ("query", "ask", "train") else []))
-
-
-def test_the_user_may_trust_a_project(indexed, project, user, error):
-    project('[query]\nmodel = "./model"\n[serve]\nhost = "0.0.0.0"\n[clear]\nindex = ".."\n')
-    user(f'trusted-projects = ["~/x", "{(indexed / "sub" / "..").as_posix()}"]\n[query]\nk = 1\n')
-    values = shown(indexed)
-    assert values["query", "model"][0] == str(indexed / "model") and values["serve", "host"][0] == "0.0.0.0"
-    assert values["clear", "index"][0] == str(indexed.parent)
-    user(f'trusted-projects = ["{indexed.parent.as_posix()}"]\n')
-    assert "must be inside the folder" in error("config")
-    user("trusted-projects = [3]\n")
-    assert "trusted-projects in" in error("config")
-    user("")
-    project(f'trusted-projects = ["{indexed.as_posix()}"]\n')
-    assert "sets trusted-projects outside a section" in error("config"), "a project cannot trust itself"
 
 
 def test_the_help_works_with_a_broken_file(indexed, project):
