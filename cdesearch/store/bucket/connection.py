@@ -8,9 +8,7 @@ environment and the metadata of an instance; boto3 adds profiles, single sign-on
 
 import os
 import re
-from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from cdesearch.errors import BucketError, InputError, extra_remedy
@@ -47,12 +45,12 @@ def open_store(address: BucketAddress) -> Any:
     _check_variables(address)
     retries: Any = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_SECONDS)}
     given: dict[str, Any] = {}
-    if address.scheme == "s3" and not _has_own_credentials():
-        given["credential_provider"] = _profile(address)
-    settings = _s3_settings() if address.scheme == "s3" else {}
-    given |= settings
+    if address.scheme == "s3":
+        if not _has_own_credentials():
+            given["credential_provider"] = _profile(address)
+        given["region"] = _region()
     client: Any = {
-        "allow_http": _is_plain_http(settings),
+        "allow_http": _is_plain_http(),
         "connect_timeout": timedelta(seconds=CONNECT_SECONDS),
         "timeout": timedelta(seconds=REQUEST_SECONDS),
     }
@@ -66,14 +64,14 @@ def open_store(address: BucketAddress) -> Any:
 
 def lance_options(address: BucketAddress) -> dict[str, str]:
     """The options with which LanceDB contacts the same store. It finds the credentials itself."""
-    settings = _s3_settings() if address.scheme == "s3" else {}
+    region = {"aws_region": _region()} if address.scheme == "s3" else {}
     return {
         "client_max_retries": str(MAX_RETRIES),
         "client_retry_timeout": str(RETRY_SECONDS),
         "connect_timeout": f"{CONNECT_SECONDS}s",
         "timeout": f"{REQUEST_SECONDS}s",
-        "allow_http": str(_is_plain_http(settings)).lower(),
-        **{f"aws_{name}": value for name, value in settings.items()},
+        "allow_http": str(_is_plain_http()).lower(),
+        **region,
     }
 
 
@@ -97,45 +95,14 @@ def _profile(address: BucketAddress) -> Any:
         ) from None
 
 
-def _s3_settings() -> dict[str, str]:
-    """The region, of the environment or else of the profile, and the endpoint if only a profile names one.
-
-    Raises BucketError.
-    """
+def _region() -> str:
+    """The region of the environment, or else of the profile."""
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region and not _has_own_credentials():
         import boto3
 
         region = boto3.Session().region_name
-    settings = {"region": region or DEFAULT_REGION}
-    if not any(os.environ.get(name) for name in _ENDPOINTS) and (endpoint := _endpoint_of_profile()):
-        if not _URL.fullmatch(endpoint):
-            raise BucketError(
-                "The endpoint_url of your AWS profile is not the URL of a server.",
-                "Write one such as https://s3.example.com.",
-            )
-        settings["endpoint"] = endpoint
-    return settings
-
-
-def _endpoint_of_profile() -> str | None:
-    """The endpoint that boto3 finds in a profile, or in its section of services; object_store ignores both."""
-    files = (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"))
-    if not any(Path(os.environ.get(name) or default).expanduser().exists() for name, default in files):
-        return None
-    from botocore.configprovider import ConfiguredEndpointProvider
-    from botocore.exceptions import BotoCoreError
-    from botocore.session import Session
-
-    session = Session()
-    try:
-        if session.get_config_variable("ignore_configured_endpoint_urls"):
-            return None
-        profile = session.get_scoped_config()
-        found = ConfiguredEndpointProvider(session.full_config, profile, "s3").provide()
-    except BotoCoreError:  # reported with the credentials, unless the environment has these
-        return None
-    return None if found is None else str(found)
+    return region or DEFAULT_REGION
 
 
 def _check_variables(address: BucketAddress) -> None:
@@ -152,7 +119,6 @@ def _check_variables(address: BucketAddress) -> None:
             )
 
 
-def _is_plain_http(settings: Mapping[str, str]) -> bool:
+def _is_plain_http() -> bool:
     """Whether the user has named a server without encryption, such as one on this computer."""
-    named = [os.environ.get(name, "") for name in _ENDPOINTS]
-    return any(url.startswith("http://") for url in (*named, settings.get("endpoint", "")))
+    return any(os.environ.get(name, "").startswith("http://") for name in _ENDPOINTS)

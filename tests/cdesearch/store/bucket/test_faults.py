@@ -128,26 +128,16 @@ def test_a_wrong_variable_is_named_without_its_value(store, monkeypatch, tmp_pat
     assert "secret" not in refused.stderr and refused.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("has_own_keys", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("is_in_services", [False, True])
-def test_the_endpoint_of_a_profile_is_used(
-    store, run, tiny_encoder, tmp_path, monkeypatch, is_in_services, has_own_keys
-):
+def test_keys_and_region_of_a_profile_are_used(store, run, tiny_encoder, tmp_path, monkeypatch):
     run()
-    services = f"services = mine\n\n[services mine]\ns3 =\n  endpoint_url = {store.url}\n"
-    endpoint = services if is_in_services else f"endpoint_url = {store.url}\n"
     keys = f"aws_access_key_id = AKIAPROFILE\naws_secret_access_key = {SECRET}\n"
-    (tmp_path / "config").write_text(f"[profile team]\nregion = eu-central-1\n{keys}{endpoint}")
-    for name in ("ENDPOINT_URL", *(() if has_own_keys else ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION"))):
+    (tmp_path / "config").write_text(f"[profile team]\nregion = eu-central-1\n{keys}")
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "REGION"):
         monkeypatch.delenv(f"AWS_{name}")
     monkeypatch.setenv("AWS_PROFILE", "team")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     bucket_at.cache_clear()
     store.keys.clear()
     hits(Index.open(store.place), tiny_encoder)
-    assert store.keys == {"AKIAEXAMPLE/us-east-1" if has_own_keys else "AKIAPROFILE/eu-central-1"}
-    bucket_at.cache_clear()
-    (tmp_path / "config").write_text(f"[profile team]\n{keys}endpoint_url = secret\n")
-    with pytest.raises(BucketError, match="The endpoint_url of your AWS profile is not the URL of a server"):
-        Index.open(store.place)
+    assert store.keys == {"AKIAPROFILE/eu-central-1"}
     bucket_at.cache_clear()
