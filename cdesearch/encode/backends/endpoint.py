@@ -44,7 +44,6 @@ TEMPORARY = {408, 425, 429, 502, 503, 504}
 REFUSED = {400, 413, 422}  # of a text that is too long, or of too many texts
 # llama.cpp answers 500 to a text that is too long, and Text Embeddings Inference 424 if a batch exhausts its memory.
 PERHAPS_REFUSED = {424, 500}
-SHORT_TEXT = "text"  # a server that refuses even this one refuses every text
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +156,12 @@ class Endpoint:
                     vectors = await self._repeated(call, [call.texts[index] for index in part])
                     parts.append((np.array(part, np.int64), vectors))
                 except _RefusedError as refused:
-                    if len(part) == 1 or self.dimension is None:
-                        await self._check_short_text(call, refused)
+                    if len(part) == 1 and self.dimension is None:  # the first texts are short
+                        raise self.server.failure(
+                            f"computes no vector, not even of a short text ({refused})",
+                            f"Check the log of the server, and whether {self.server.model:.80} (--model-name) computes"
+                            " embeddings.",
+                        ) from None
                     if len(part) == 1:
                         failure = self.server.failure(
                             f"refuses a text of {len(call.texts[part[0]]):,} characters ({refused})",
@@ -169,16 +172,6 @@ class Endpoint:
                     self._texts = min(self._texts, len(part) - half)
                     waiting += [part[half:], part[:half]]
         return parts
-
-    async def _check_short_text(self, call: _Call, refused: _RefusedError) -> None:
-        """Raise the error of a server that refuses a short text as well."""
-        try:
-            await self._repeated(call, [SHORT_TEXT])
-        except _RefusedError:
-            raise self.server.failure(
-                f"computes no vector, not even of a short text ({refused})",
-                f"Check the log of the server, and whether {self.server.model:.80} (--model-name) computes embeddings.",
-            ) from None
 
     async def _repeated(self, call: _Call, texts: list[str]) -> Floats:
         """The vectors of one request, which is repeated while its failure may be temporary."""
