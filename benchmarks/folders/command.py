@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -50,21 +49,16 @@ Finder = Callable[[Sequence[str]], list[list[Passage]]]  # from questions to pas
 DATA = Path(os.environ.get("CDESEARCH_DATA", "runs")) / "folders"
 
 
-def by_product(searcher: Searcher, name: str = "cdesearch") -> Mapping[str, Finder]:
-    """All modes of an index."""
+def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
+    """All modes of an index, of which OURS is the first, and other systems, by name. Vectors are stored in `work`."""
 
     def find(mode: Mode, questions: Sequence[str]) -> list[list[Passage]]:
         found = (searcher.search(question, DEPTH, mode) for question in questions)
         return [[Passage(hit.chunk.path, hit.chunk.text) for hit in result] for result in found]
 
-    return {f"{name}, {mode}": partial(find, mode) for mode in MODES}
-
-
-def finders(searcher: Searcher, chunks: Sequence[Chunk], work: Path) -> Mapping[str, Finder]:
-    """All systems by name; OURS is the first. Vectors are stored in `work`."""
-    passages = [Passage(chunk.path, chunk.text) for chunk in chunks]
     minilm = Fused(MiniLm(work), ZScoreFusion())
-    return {**by_product(searcher), minilm.name: partial(_by_vectors_and_words, minilm, passages)}
+    others = partial(_by_vectors_and_words, minilm, [Passage(chunk.path, chunk.text) for chunk in chunks])
+    return {**{f"cdesearch, {mode}": partial(find, mode) for mode in MODES}, minilm.name: others}
 
 
 def _by_vectors_and_words(system: Fused, passages: Sequence[Passage], questions: Sequence[str]) -> list[list[Passage]]:
@@ -85,10 +79,6 @@ def folders(
         Half, typer.Option(help="Of the questions: all, those to choose settings by, or those to report.")
     ] = "all",
     only: Annotated[str, typer.Option(help="Names of folders, separated by commas. Default: all.")] = "",
-    model: Annotated[
-        Path | None,
-        typer.Option(help="A published biencoder, in context and as it is, instead of the model that ships."),
-    ] = None,
     data: Annotated[Path, typer.Option(help="Folder for the files and indexes, which later runs use again.")] = DATA,
     out: Annotated[Path, typer.Option(help="Folder for the JSON.")] = RESULTS,
 ) -> None:
@@ -102,7 +92,7 @@ def folders(
 
     def of_folder(name: str) -> list[Measurement]:
         files = rebuilt(name, data)
-        answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half), model)
+        answers[name] = measured_folder(files, data / name, read_questions(QUESTIONS / f"{name}.jsonl", half))
         return summarised(answers[name])
 
     def of_all() -> list[Measurement]:
@@ -111,23 +101,16 @@ def folders(
         )
 
     suites = {name: partial(of_folder, name) for name in names} | ({"all": of_all} if len(names) > 1 else {})
-    measure("folders", suites, {"half": half, "folders": names, "model": model.name if model else None}, out)
+    measure("folders", suites, {"half": half, "folders": names}, out)
 
 
-def measured_folder(files: Path, work: Path, questions: Sequence[Question], model: Path | None = None) -> Answers:
+def measured_folder(files: Path, work: Path, questions: Sequence[Question]) -> Answers:
     """Index a folder and ask all systems; raises InputError if a question has a wrong answer.
 
-    With `model`, the systems are an index of it and another one of it as published. Indexes and vectors are stored in
-    `work`, and later runs read them again.
+    The index and vectors are stored in `work`, and later runs read them again.
     """
-    with ExitStack() as open_indexes:
-
-        def indexed(plain: bool) -> Searcher:
-            folder = work / f"index{f'-{model.name}' if model else ''}{'-plain' if plain else ''}"
-            build([files], Options(index=folder, model=model, plain=plain or None), Silent())
-            return open_indexes.enter_context(Searcher(Index(folder)))
-
-        searcher = indexed(plain=False)
+    build([files], Options(index=work / "index"), Silent())
+    with Searcher(Index(work / "index")) as searcher:
         chunks = all_chunks(searcher.index)
         if wrong := check_questions(questions, [Passage(chunk.path, chunk.text) for chunk in chunks]):
             raise InputError(wrong[0], "Correct the questions.")
@@ -136,18 +119,13 @@ def measured_folder(files: Path, work: Path, questions: Sequence[Question], mode
         def tokens(text: str) -> int:
             return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
-        systems = (
-            {**by_product(searcher), **by_product(indexed(plain=True), "cdesearch --plain")}
-            if model
-            else finders(searcher, chunks, work / "vectors")
-        )
         texts = [question.text for question in questions]
         return {
             name: [
                 (question.kind, measure_question(question, passages, tokens))
                 for question, passages in zip(questions, find(texts), strict=True)
             ]
-            for name, find in systems.items()
+            for name, find in finders(searcher, chunks, work / "vectors").items()
         }
 
 

@@ -29,13 +29,10 @@ class Contextual:
         self._other = other
 
     def retrieve(self, dataset: Dataset) -> Run:
-        return nearest(dataset, *self.vectors(dataset))
-
-    def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
         source = self._other if self._kind == "random" else dataset
         context = None if self._kind == "null" else corpus_context(self._encoder, source, self._work)
         weight = self._encoder.config.document_weight if self._kind == "document" else 0.0
-        return vectors_in(context, dataset, self._encoder, self._work, weight)
+        return nearest(dataset, *vectors_in(context, dataset, self._encoder, self._work, weight))
 
 
 def vectors_in(
@@ -45,12 +42,10 @@ def vectors_in(
     asked = list(dataset.queries.values())
     if context is None:
         queries = kept(work, _model_key(encoder, "query"), asked, lambda new: encoder.encode(new, "query", None))
-        if encoder.joins_chunks:
-            return queries, encoder.encode_chunks(dataset.texts, dataset.documents, None)
         key = _model_key(encoder, "document")
         return queries, kept(work, key, dataset.texts, lambda new: encoder.encode(new, "document", None))
     queries = encoder.second_stage(_embed_bare(context, asked, "query", encoder, work), "query", context)
-    bare = _embed_bare_documents(context, dataset, encoder, work)
+    bare = _embed_bare(context, dataset.texts, "document", encoder, work)
     if not document_weight:
         return queries, encoder.second_stage(bare, "document", context)
     documents = context.whitening.apply(bare)
@@ -67,17 +62,8 @@ def corpus_context(encoder: Encoder, source: Dataset, work: Path) -> FittedConte
     frequencies = encoder.count_tokens(source.texts)
     sample = encoder.make_sample(names, names, encoder.context_vectors(texts), frequencies, 0)
     measured = np.sort(np.random.default_rng(0).permutation(n)[:FITTED_TEXTS])
-    vectors = _embed_bare_documents(sample, source, encoder, work)[measured]
+    vectors = _embed_bare(sample, source.texts, "document", encoder, work)[measured]
     return encoder.fit(sample, [source.ids[row] for row in measured], vectors)
-
-
-def _embed_bare_documents(context: EncodingContext, dataset: Dataset, encoder: Encoder, work: Path) -> Floats:
-    """(n, d) vectors before whitening; with late chunking, the chunks of a document read one another."""
-    if not encoder.joins_chunks:
-        return _embed_bare(context, dataset.texts, "document", encoder, work)
-    # A vector depends on the other chunks of its document, so vectors are not stored text by text.
-    bare = NullContext(context.inputs, Whitening.identity(encoder.dimension))
-    return encoder.encode_chunks(dataset.texts, dataset.documents, bare)
 
 
 def _embed_bare(context: EncodingContext, texts: Sequence[str], role: Role, encoder: Encoder, work: Path) -> Floats:

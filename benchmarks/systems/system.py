@@ -25,15 +25,6 @@ class BenchmarkSystem(Protocol):
         """The DEPTH best documents of every query, without a document that has the query's id."""
 
 
-class Embedding(Protocol):
-    """A dense system that can return its vectors."""
-
-    name: str
-
-    def vectors(self, dataset: Dataset) -> tuple[Floats, Floats]:
-        """Unit vectors of queries (Q, d) and documents (D, d)."""
-
-
 def ranked(ids: Sequence[str], scores: NDArray[np.floating], own: str, k: int) -> list[str]:
     """The `k` best ids without the query's own, as BEIR does for ArguAna; equal scores are sorted by id."""
     n = min(k + 1, len(ids))

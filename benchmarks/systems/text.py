@@ -1,4 +1,4 @@
-"""BM25 by bm25s, alone and fused with any vectors as cdesearch does.
+"""BM25 by bm25s, alone and fused with the vectors of another model as cdesearch does.
 
 The latter shows how much of a gain is due to fusion alone.
 """
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.systems.system import DEPTH, Embedding, Run, ranked
+from benchmarks.systems.dense import MiniLm
+from benchmarks.systems.system import DEPTH, Run, ranked
 from cdesearch.context.vectors import Floats
 from cdesearch.search.fusion import FUSION, Candidates, EvidenceFusion, ZScoreFusion
 
@@ -54,7 +55,7 @@ class Bm25:
 class Fused:
     """A dense system fused with BM25."""
 
-    def __init__(self, dense: Embedding, fusion: EvidenceFusion | ZScoreFusion = FUSION) -> None:
+    def __init__(self, dense: MiniLm, fusion: EvidenceFusion | ZScoreFusion = FUSION) -> None:
         self.name = f"{dense.name} + BM25"
         self._dense = dense
         self._fusion = fusion

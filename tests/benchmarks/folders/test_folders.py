@@ -8,7 +8,6 @@ from benchmarks.folders.answers import summarised as shares_of
 from benchmarks.folders.archives import ARCHIVES
 from benchmarks.folders.command import measured_folder, summarised
 from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
-from benchmarks.systems.dense import installed_minilm
 from cdesearch.errors import InputError, SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.search.searcher import Searcher
@@ -97,14 +96,6 @@ def test_a_folder_is_measured_and_wrong_answers_are_refused(files, tmp_path):
     for path, message in (("moon.md", "no passage of moon.md"), ("bread.md", "again.md contains")):
         with pytest.raises(InputError, match=message):
             measured_folder(files, tmp_path / "work", [Question("q", "why", (Answer(path, "Bake"),))])
-
-
-@pytest.mark.slow
-def test_a_published_model_is_measured_in_context_and_as_it_is(files, tmp_path):
-    answers = measured_folder(files, tmp_path / "work", [RIGHT], installed_minilm())
-    assert list(answers) == [f"{name}, {mode}" for name in ("cdesearch", "cdesearch --plain") for mode in MODES]
-    indexes = [Index(tmp_path / "work" / name) for name in ("index-model", "index-model-plain")]
-    assert [index.manifest.added_context for index in indexes] == [True, False]
 
 
 @pytest.mark.slow

@@ -2,14 +2,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from beir_folder import WORDS, write_set
+from beir_folder import write_set
 
 from benchmarks.datasets.dataset import read_dataset
-from benchmarks.systems.dense import Contextual, corpus_context, vectors_in
+from benchmarks.systems.dense import vectors_in
 from cdesearch.context.token_weights import TokenFrequencies
 from cdesearch.context.vectors import to_unit
 from cdesearch.encode.load import load_encoder
-from tests.conftest import TINY, make_checkpoint, make_model, make_tokenizer
+from tests.conftest import TINY, make_model, make_tokenizer
 from trainer.export import export
 
 
@@ -41,28 +41,3 @@ def test_stored_vectors_belong_to_one_precision(tmp_path):
     for encoder in encoders.values():
         _, found = vectors_in(None, dataset, encoder, tmp_path / "work")
         np.testing.assert_allclose(found, encoder.encode(dataset.texts, "document", None), atol=1e-6)
-
-
-@pytest.fixture(scope="module")
-def datasets(tmp_path_factory):
-    """Two data sets of four documents with three chunks each, and one with a single chunk."""
-    found = []
-    for seed in range(2):
-        random = np.random.default_rng(seed)
-        names = [f"book {number}::{chunk}" for number in range(4) for chunk in range(3)] + ["alone"]
-        rows = [{"_id": name, "text": " ".join(random.choice(WORDS, size=6))} for name in names]
-        folder = write_set(tmp_path_factory.mktemp("sets") / f"set{seed}", corpus=rows, judged=["q0\talone\t1"])
-        found.append(read_dataset(folder))
-    return found
-
-
-def test_with_late_chunking_the_chunks_of_a_document_are_measured_in_their_windows(datasets, tmp_path):
-    config = replace(TINY, first_stage="shared", window_tokens=40)
-    encoder, (own, other) = load_encoder(make_checkpoint(tmp_path / "m", config)), datasets
-    assert max(map(len, own.documents)) > 1
-    for kind in ("true", "null"):
-        found = Contextual(encoder, tmp_path / kind, kind, other).vectors(own)[1]
-        context = None if kind == "null" else corpus_context(encoder, own, tmp_path / kind)
-        expected = to_unit(encoder.encode_chunks(own.texts, own.documents, context))
-        np.testing.assert_allclose(found, expected, atol=1e-5)
-        assert np.abs(found - encoder.encode(own.texts, "document", context)).max() > 1e-3
