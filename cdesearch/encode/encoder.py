@@ -219,21 +219,6 @@ class Encoder:
         """The vectors of each window, in order; the runtime's `workers` compute several at the same time."""
         return run_parallel(lambda chunks: self.encode_window(chunks, context), windows, self._runtime.workers)
 
-    def encode_chunks(
-        self, texts: Sequence[str], documents: Sequence[Sequence[int]], context: EncodingContext | None
-    ) -> Floats:
-        """(n, d) vectors of chunks, window by window; `documents` holds the indices of each document's chunks."""
-        vectors = self._empty(len(texts), context)
-        windows = [
-            [rows[place] for place in window]
-            for rows in documents
-            for window in self.windows([texts[row] for row in rows])
-        ]
-        made = self.encode_windows([[texts[row] for row in window] for window in windows], context)
-        for window, found in zip(windows, made, strict=True):
-            vectors[window] = found
-        return vectors
-
     def stream(
         self, texts: Sequence[str], role: Role, context: EncodingContext | None
     ) -> Iterator[tuple[Integers, Floats, list[bytes]]]:

@@ -56,6 +56,23 @@ def check_state(state: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -
         )
 
 
+class NetworkWithoutContext(nn.Module):
+    """What the networks of published models that read no context have in common. `Network` describes the methods."""
+
+    reads_context = False
+    prefix_rows = 0
+
+    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        first: Tensor = self.pooled(input_ids, attention_mask, attention_mask, None)[0]  # type: ignore[operator] # of a subclass
+        return first
+
+    def cache(self, vectors: Tensor, is_null: Tensor) -> None:
+        """Nothing is stored with a context."""
+
+    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
+        """There is none."""
+
+
 @contextmanager
 def on_meta_device() -> Iterator[None]:
     """Within the block, new modules have parameters without memory and without initial values."""

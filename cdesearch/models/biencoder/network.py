@@ -10,17 +10,14 @@ from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
 from cdesearch.models.biencoder.family import Dense, Pooling, PublishedModel
 from cdesearch.models.checkpoint_files import DOWNLOAD_AGAIN, check_plain, read_fields
-from cdesearch.models.published_weights import load_weights, loading_from, on_meta_device
+from cdesearch.models.published_weights import NetworkWithoutContext, load_weights, loading_from, on_meta_device
 
 # Fields of config.json that do not change the states, but how the library computes and returns them.
 _COMPUTED = {"chunk_size_feed_forward": 0, "return_dict": True}
 
 
-class Biencoder(nn.Module):
+class Biencoder(NetworkWithoutContext):
     """Token ids to pooled vectors; texts are padded on the right."""
-
-    reads_context = False
-    prefix_rows = 0
 
     def __init__(self, transformer: nn.Module, pooling: Pooling, dense: nn.Module) -> None:
         super().__init__()
@@ -32,15 +29,6 @@ class Biencoder(nn.Module):
     def is_causal(self) -> bool:
         """Whether a token reads only the tokens before it, as in a decoder."""
         return any(getattr(module, "is_causal", False) for module in self.transformer.modules())
-
-    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
-
-    def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        pass  # a biencoder reads no context
-
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        pass  # a biencoder reads no context
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         """(B, T, d) states of all tokens, before the dense layers."""

@@ -4,37 +4,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from cdesearch.models.backbones.bert import pool_chunks
-from cdesearch.models.published_weights import load_weights, loading_from
+from cdesearch.models.published_weights import NetworkWithoutContext, load_weights, loading_from
 
 LARGEST_CODE = 127
 
 
-class PplxNetwork(nn.Module):
+class PplxNetwork(NetworkWithoutContext):
     """Token ids to codes: whole numbers from -127 to 127, which are compared by cosine. Texts are padded on the right.
 
     A text without tokens has the code zero everywhere.
     """
-
-    reads_context = False
-    prefix_rows = 0
 
     def __init__(self, transformer: Any) -> None:
         super().__init__()
         self.transformer = transformer
         for layer in transformer.layers:
             layer.self_attn.is_causal = False
-
-    def first_stage(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.pooled(input_ids, attention_mask, attention_mask, None)[0]
-
-    def cache(self, vectors: Tensor, is_null: Tensor) -> None:
-        pass  # the model reads no context
-
-    def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> None:
-        pass  # the model reads no context
 
     def token_states(self, input_ids: Tensor, attention_mask: Tensor, context: None) -> Tensor:  # noqa: ARG002 (there is no context)
         if not input_ids.shape[1]:

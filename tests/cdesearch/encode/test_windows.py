@@ -80,13 +80,3 @@ def test_windows_hold_as_many_whole_chunks_as_fit(encoder):
     for window, following in pairwise(windows):
         used = sum(lengths[place] for place in window)
         assert used <= 20 < used + lengths[following.start]
-
-
-def test_chunks_of_several_documents_are_encoded_window_by_window(encoder):
-    context, documents = context_of(encoder), [[4, 0, 1], [2, 3]]
-    found = encoder.encode_chunks(CHUNKS, documents, context)
-    for rows in documents:
-        texts = [CHUNKS[row] for row in rows]
-        for window in encoder.windows(texts):
-            wanted = encoder.encode_window(texts[window.start : window.stop], context)
-            np.testing.assert_array_equal(found[[rows[place] for place in window]], wanted)
