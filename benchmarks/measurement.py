@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -70,12 +69,11 @@ def show(table: Table) -> None:
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores, measured matrix product rate, versions and commit."""
+    """Processor, cores, versions and commit."""
     head = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),
-        "gemm_gflops": round(gemm_rate(), 1),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
         "versions": {name: _version(name) for name in PACKAGES},
         "commit": head.stdout.strip() or "unknown",
@@ -89,17 +87,6 @@ def _processor() -> str:
     flags = set(next(line for line in lines if line.startswith("flags")).split())
     wide = [name for name in ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8") if name in flags]
     return f"{model} ({' '.join(wide)})"
-
-
-def gemm_rate(n: int = 1536) -> float:
-    """The GFLOP/s of a float32 product of n x n matrices, the best of five."""
-    a = np.random.default_rng(0).random((n, n), np.float32)
-    seconds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        a @ a
-        seconds.append(time.perf_counter() - started)
-    return 2 * n**3 / min(seconds) / 1e9
 
 
 def _version(package: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from cdesearch.errors import ModelError
-from cdesearch.models.checkpoint_files import DEFAULT_MODEL, read_fields
+from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.endpoint_model import EndpointModel, Model
 from cdesearch.models.hub import cached_folder, cached_names, checkpoint_folder
 from cdesearch.models.model_card import read_card
@@ -91,9 +91,8 @@ def _installed(model: ListedModel, folder: Path, state: str) -> ListedModel:
 def _described(name: str, folder: Path) -> ListedModel:
     """What the files of a checkpoint say about it; raises ModelError if this project cannot run it."""
     family = family_of(folder)
-    dimension = family.dimension(folder)
-    description = family.describe(read_fields(folder / "config.json"))
-    return replace(_BY_NAME.get(name, ListedModel(name)), description=description, dimension=dimension)
+    known = _BY_NAME.get(name, ListedModel(name, family.title))
+    return replace(known, dimension=family.dimension(folder))
 
 
 def _size(folder: Path) -> str:

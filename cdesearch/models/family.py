@@ -62,6 +62,7 @@ class LoadedModel:
 class ModelFamily(Protocol):
     """One kind of checkpoint."""
 
+    title: str  # for `cdesearch models`
     needs_torch: bool = True
     needs_transformers: bool = False  # whether the library transformers computes the network
     is_exported: bool = False  # whether the first build with a model exports it, so that it then runs without torch
@@ -69,9 +70,6 @@ class ModelFamily(Protocol):
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         """Whether a folder whose config.json has these fields is a checkpoint of this family."""
-
-    def describe(self, fields: Mapping[str, Any]) -> str:
-        """A short description for `cdesearch models`."""
 
     def dimension(self, folder: Path) -> int:
         """The number of dimensions of the vectors, without reading the weights; raises ModelError."""

@@ -216,15 +216,13 @@ def _max_tokens(transformer: Path, fields: Mapping[str, Any]) -> int:
 class BiencoderFamily(ModelFamily):
     """Any model that the library transformers contains. Vectors are scaled to length 1."""
 
+    title = "biencoder"
     needs_transformers = True
     is_exported = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         # In old sentence-transformers folders config.json is in a sub-folder, so there are no fields.
         return "model_type" in fields or not fields
-
-    def describe(self, fields: Mapping[str, Any]) -> str:
-        return f"biencoder ({fields['model_type']!s:.40})" if "model_type" in fields else "biencoder"
 
     def dimension(self, folder: Path) -> int:
         return read_folder(folder).config.backbone.dimension

@@ -14,14 +14,12 @@ from cdesearch.models.family import TOKENIZER, LoadedModel, ModelFamily, lazily
 class ContextualFamily(ModelFamily):
     """A folder with config.json, tokenizer.json, model.safetensors, and usually an ONNX export in onnx/."""
 
+    title = "checkpoint of cdesearch"
     needs_torch = False
     reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "format" in fields or "backbone" in fields
-
-    def describe(self, fields: Mapping[str, Any]) -> str:  # noqa: ARG002 (all of them can be run)
-        return "checkpoint of cdesearch"
 
     def dimension(self, folder: Path) -> int:
         return ModelConfig.load(folder).backbone.dimension

@@ -89,13 +89,11 @@ def _shapes(fields: Mapping[str, Any]) -> dict[str, Any]:
 class PplxFamily(ModelFamily):
     """A folder with config.json, model.safetensors and tokenizer.json, as downloaded."""
 
+    title = "pplx-embed"
     needs_transformers = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return fields.get("model_type") == MODEL_TYPE
-
-    def describe(self, fields: Mapping[str, Any]) -> str:
-        return "pplx-embed, reads the chunks of a document together" if joins_chunks(fields) else "pplx-embed"
 
     def dimension(self, folder: Path) -> int:
         return read_folder(folder)[1].backbone.dimension

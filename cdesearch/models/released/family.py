@@ -13,13 +13,11 @@ from cdesearch.models.hub import V2_TOKENIZER, cached_file
 class ReleasedFamily(ModelFamily):
     """A folder with config.json and model.safetensors, as downloaded. Vectors are the published ones."""
 
+    title = "released CDE checkpoint"
     reads_corpus = True
 
     def detect(self, fields: Mapping[str, Any]) -> bool:
         return "embedder" in fields  # the name of the second stage's backbone
-
-    def describe(self, fields: Mapping[str, Any]) -> str:  # noqa: ARG002 (all of them can be run)
-        return "released CDE checkpoint"
 
     def dimension(self, folder: Path) -> int:  # noqa: ARG002 (all of them have the same)
         return 768
