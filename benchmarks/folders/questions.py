@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.datasets.dataset import HALVES, Half
 from cdesearch.errors import SourceError
-from cdesearch.evaluation.questions import Answer, plain
+from cdesearch.evaluation.questions import Answer
 from cdesearch.search.documents import DocumentReader
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk
@@ -54,23 +54,6 @@ def read_questions(file: Path, half: Half = "all") -> list[Question]:
         except (ValueError, KeyError, TypeError):
             raise SourceError(f"{file}:{number} is not a question.", "Write question, kind and answers.") from None
     return [question for question in found if half in ("all", question.half)]
-
-
-def check_questions(questions: Sequence[Question], passages: Sequence[Passage]) -> list[str]:
-    """What is wrong with the answers: phrases in no passage of their file, or in a file that no answer names."""
-    texts: dict[str, list[str]] = {}
-    for passage in passages:
-        texts.setdefault(passage.path, []).append(plain(passage.text))
-    wrong = []
-    for question in questions:
-        named = {answer.path for answer in question.answers}
-        for answer in question.answers:
-            holding = {path for path, some in texts.items() if any(plain(answer.phrase) in text for text in some)}
-            if answer.path not in holding:
-                wrong.append(f"{question.text}: no passage of {answer.path} contains the phrase")
-            others = sorted(holding - named)
-            wrong += [f"{question.text}: {path} contains the phrase as well" for path in others]
-    return wrong
 
 
 def measure_question(question: Question, found: Sequence[Passage], tokens: Callable[[str], int]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from benchmarks.folders.answers import summarised as shares_of
 from benchmarks.folders.archives import ARCHIVES
 from benchmarks.folders.command import measured_folder, summarised
 from benchmarks.folders.questions import MOST_TOKENS, QUESTIONS, Passage, Question, measure_question, read_questions
-from cdesearch.errors import InputError, SourceError
+from cdesearch.errors import SourceError
 from cdesearch.evaluation.questions import Answer
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
@@ -87,15 +87,11 @@ RIGHT = Question("moon stone", "keywords", (Answer("moon.md", "moon is a stone")
 
 
 @pytest.mark.slow
-def test_a_folder_is_measured_and_wrong_answers_are_refused(files, tmp_path):
+def test_a_folder_is_measured(files, tmp_path):
     answers = measured_folder(files, tmp_path / "work", [RIGHT])
     assert list(answers) == [*(f"cdesearch, {mode}" for mode in MODES), "all-MiniLM-L6-v2 + BM25"]
     for system, ((_, reached),) in answers.items():
         assert reached["passage@1"] == reached["file@1"] == 100, system
-    (files / "again.md").write_text("# Again\nBake it for an hour.\n")
-    for path, message in (("moon.md", "no passage of moon.md"), ("bread.md", "again.md contains")):
-        with pytest.raises(InputError, match=message):
-            measured_folder(files, tmp_path / "work", [Question("q", "why", (Answer(path, "Bake"),))])
 
 
 @pytest.mark.slow
