@@ -54,12 +54,6 @@ def replacing(file: Path) -> Iterator[BinaryIO]:
         raise
 
 
-def replace_text(file: Path, text: str) -> None:
-    """Replace the contents of `file` by `text`; raises StorageError."""
-    with writing(file), replacing(file) as stream:
-        stream.write(text.encode("utf-8"))
-
-
 def replace_folder(folder: Path, write: Callable[[Path], object]) -> None:
     """Let `write` make a new folder, then replace `folder` by it as a whole; raises StorageError.
 

@@ -1,7 +1,7 @@
 import pytest
 
 from cdesearch.errors import StorageError
-from trainer.replacing import REPLACED, UNFINISHED, replace_folder, replace_text, replacing
+from trainer.replacing import REPLACED, UNFINISHED, replace_folder, replacing
 
 
 def write_one(folder):
@@ -17,9 +17,9 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
-def test_a_file_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(StorageError, match=r"none/file cannot be written \(No such file"):
-        replace_text(tmp_path / "none" / "file", "new")
+def test_a_folder_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(StorageError, match=r"none/out cannot be written \(No such file"):
+        replace_folder(tmp_path / "none" / "out", write_one)
 
 
 def test_a_folder_is_replaced_whole_and_its_remnants_are_removed(tmp_path):
