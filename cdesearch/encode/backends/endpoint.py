@@ -9,12 +9,9 @@ import base64
 import json
 import os
 import random
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, as_completed
-from contextlib import suppress
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import finalize
@@ -222,7 +219,8 @@ class Endpoint:
         if refusal := self.server.refusal(status):
             return refusal
         reason = f"HTTP {status}: {self.server.reason_in(answer.content, answer.reason_phrase or 'unknown')}"
-        wait = _seconds_to_wait(answer.headers.get("Retry-After", "").strip())
+        asked = answer.headers.get("Retry-After", "")
+        wait = float(asked[:9]) if asked.isascii() and asked.isdecimal() else None  # a date is rare
         if status in REFUSED:
             return _RefusedError(reason)
         if status in PERHAPS_REFUSED:
@@ -239,15 +237,6 @@ class Endpoint:
 def _close(client: "httpx.AsyncClient") -> None:
     """Close the connections that nobody will use any more."""
     asyncio.run_coroutine_threadsafe(client.aclose(), event_loop())
-
-
-def _seconds_to_wait(retry_after: str) -> float | None:
-    """The seconds in a header Retry-After, which is a number or a date; None if it is empty or something else."""
-    if retry_after.isascii() and retry_after.isdecimal():
-        return float(retry_after[:9])
-    with suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    return None
 
 
 def read_vectors(answer: bytes, count: int, dimension: int | None, server: ApiServer) -> Floats:

@@ -1,6 +1,5 @@
 """Vectors from a real HTTP server, which fails in every way that servers do."""
 
-import email.utils
 import threading
 import time
 
@@ -94,10 +93,8 @@ def test_a_temporary_failure_is_repeated(server, tiny_encoder, fail):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["seconds", "date"])
-def test_the_wait_that_a_server_asks_for_is_kept(server, form):
-    wait = "1" if form == "seconds" else email.utils.formatdate(time.time() + 2, usegmt=True)
-    server.misbehave = first(1, lambda handler: handler.reply(429, {}, Retry_After=wait))
+def test_the_wait_that_a_server_asks_for_is_kept(server):
+    server.misbehave = first(1, lambda handler: handler.reply(429, {}, Retry_After="1"))
     started = time.monotonic()
     asked(server, ["the cat"])
     assert time.monotonic() - started > 0.9
