@@ -2,10 +2,12 @@
 
 import csv
 import json
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from rich.table import Column, Table
 
 from benchmarks.datasets.dataset import Dataset
-from benchmarks.folders.questions import all_chunks
+from benchmarks.folders.questions import Passage, all_chunks
 from benchmarks.measurement import RESULTS, Measurement, measure, show
 from benchmarks.measures import measure_run
 from benchmarks.systems.dense import MiniLm
@@ -36,8 +38,10 @@ from trainer.replacing import make_folder
 WORK = Path("runs/code")
 CHUNKS = 50  # of each ranking
 MEASURE = "nDCG@10"
+BUDGETS = 500, 2_000  # tokens of the model that are read from the first passage on
 MODES: tuple[Mode, ...] = ("hybrid", "dense", "text")
-SYSTEMS = (*MODES, "bm25", "minilm")
+SYSTEMS = (*MODES, "bm25", "minilm", "ripgrep")
+GREP = ("rg", "--no-config", "--count", "--null", "--with-filename", "--fixed-strings", "--ignore-case", "--hidden")
 
 Ranking = Sequence[str]  # the path of each chunk that is found, best first
 Values = NDArray[np.float64]
@@ -77,16 +81,19 @@ def _repository(folder: Path, row: Mapping[str, str], published: Mapping[str, st
     return Repository(row["name"], f"{row['github']}@{row['revision']}", queries, categories, files, figures)
 
 
-def rankings(names: Sequence[str], queries: Sequence[str], files: Path, work: Path) -> Mapping[str, Sequence[Ranking]]:
+Found = Mapping[str, Sequence[Sequence[Passage]]]  # by system, for each query, best first
+
+
+def rankings(names: Sequence[str], queries: Sequence[str], files: Path, work: Path) -> Found:
     """Index files, and rank their chunks for each query with the systems of these names."""
     index, encoder = work / "indexes" / files.name, load_encoder(None)
     build([files], Options(index=index), Silent(), Warm(encoder))
-    found: dict[str, list[Ranking]] = {}
+    found: dict[str, list[list[Passage]]] = {}
     with Searcher(Index(index), encoder) as searcher:
         chunks = all_chunks(searcher.index)
         for mode in [mode for mode in MODES if mode in names]:
             results = searcher.search_many(queries, CHUNKS, mode)
-            found[mode] = [[hit.chunk.path for hit in some] for some in results]
+            found[mode] = [[Passage(hit.chunk.path, hit.chunk.text) for hit in some] for some in results]
     ids, texts = (tuple(getattr(chunk, name) for chunk in chunks) for name in ("id", "text"))
     dataset = Dataset("code", Path(), ids, texts, {str(n): query for n, query in enumerate(queries)}, {}, ())
     if "bm25" in names:
@@ -94,12 +101,25 @@ def rankings(names: Sequence[str], queries: Sequence[str], files: Path, work: Pa
     if "minilm" in names:
         of_queries, of_chunks = MiniLm(work / "vectors").vectors(dataset)
         found["minilm"] = [_best(of_chunks @ vector, chunks) for vector in of_queries]
+    if "ripgrep" in names:
+        found["ripgrep"] = [[Passage(path, "") for path in matching_files(query, files)] for query in queries]
     return found
 
 
-def _best(scores: Floats, chunks: Sequence[Chunk]) -> Ranking:
+def _best(scores: Floats, chunks: Sequence[Chunk]) -> list[Passage]:
     """The chunks (n,) with the best positive scores (n,)."""
-    return [chunks[at].path for at in np.argsort(-scores, kind="stable")[:CHUNKS] if scores[at] > 0]
+    return [
+        Passage(chunks[at].path, chunks[at].text)
+        for at in np.argsort(-scores, kind="stable")[:CHUNKS]
+        if scores[at] > 0
+    ]
+
+
+def matching_files(text: str, folder: Path) -> Ranking:
+    """The files that contain a text as it is, those with most matching lines first."""
+    run = subprocess.run([*GREP, "--", text, "."], cwd=folder, capture_output=True, text=True, check=False)
+    rows = (line.split("\0") for line in run.stdout.splitlines())
+    return [path.removeprefix("./") for _, path in sorted((-int(count), path) for path, count in rows)]
 
 
 def measured(relevant: Sequence[frozenset[str]], found: Sequence[Ranking]) -> dict[str, Values]:
@@ -116,6 +136,18 @@ def measured(relevant: Sequence[frozenset[str]], found: Sequence[Ranking]) -> di
     return {
         unit: measure_run(judged, run, (MEASURE,))[MEASURE] for unit, run in (("file", by_file), ("chunk", by_chunk))
     }
+
+
+def recall_within(
+    budget: int, relevant: Sequence[frozenset[str]], found: Sequence[Sequence[Passage]], count: Callable[[str], int]
+) -> Values:
+    """The share x 100 of the relevant files of each query (n,) that are among the first `budget` tokens of passages."""
+    shares = []
+    for files, passages in zip(relevant, found, strict=True):
+        ends = np.cumsum([count(passage.text) for passage in passages])
+        read = {passage.path for passage, end in zip(passages, ends, strict=True) if end <= budget}
+        shares.append(100 * len(files & read) / len(files))
+    return np.array(shares)
 
 
 def summarised(asked: Sequence[Repository], reached: Mapping[str, Values]) -> list[Measurement]:
@@ -143,7 +175,8 @@ def _means(values: Values, names: NDArray[np.str_]) -> dict[str, float]:
 
 def _summary(name: str, repositories: Mapping[str, float], categories: Mapping[str, float]) -> Measurement:
     detail = {"repositories": repositories, "categories": categories}
-    return Measurement(name, float(np.mean(list(repositories.values()))), f"{MEASURE} x 100", detail=detail)
+    unit = "% of the files" if "recall" in name else f"{MEASURE} x 100"
+    return Measurement(name, float(np.mean(list(repositories.values()))), unit, detail=detail)
 
 
 def show_table(columns: Sequence[Measurement]) -> None:
@@ -173,6 +206,9 @@ def code(
     for kind, some, all_names in (("system", names, SYSTEMS), ("repository", chosen, known)):
         if unknown := [name for name in some if name not in all_names]:
             raise InputError(f"There is no {kind} {', '.join(unknown)}.", f"Name some of {', '.join(all_names)}.")
+    if "ripgrep" in names and shutil.which("rg") is None:
+        print("ripgrep is left out, because rg is not installed.", file=sys.stderr)
+        names.remove("ripgrep")
     asked = [known[name] for name in chosen]
     for one in asked:
         if not any((repositories / one.name / path).is_file() for paths in one.files for path in paths):
@@ -187,14 +223,24 @@ def code(
 
 def _measurements(asked: Sequence[Repository], names: Sequence[str], folder: Path, work: Path) -> list[Measurement]:
     reached: dict[str, list[Values]] = {}
+    tokenizer = load_encoder(None).tokenizer
+
+    @cache
+    def tokens(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
     for one in asked:
         found = rankings(names, one.queries, folder / one.name, work)
         for system in names:
-            for unit, values in measured(one.files, found[system]).items():
+            paths = [[passage.path for passage in some] for some in found[system]]
+            for unit, values in measured(one.files, paths).items():
                 reached.setdefault(f"{system}, by {unit}", []).append(values)
+            for budget in BUDGETS if system != "ripgrep" else ():
+                values = recall_within(budget, one.files, found[system], tokens)
+                reached.setdefault(f"{system}, recall within {budget} tokens", []).append(values)
         shown = ", ".join(f"{name} {rows[-1].mean():.1f}" for name, rows in reached.items())
         print(f"{one.name}: {shown}", file=sys.stderr)
     measurements = summarised(asked, {name: np.concatenate(rows) for name, rows in reached.items()})
     for other in ("by chunk", "by file"):
-        show_table([one for one in measurements if not one.name.endswith(other)])
+        show_table([one for one in measurements if not one.name.endswith((other, "tokens"))])
     return measurements

@@ -1,9 +1,11 @@
 import json
 import math
+import shutil
 
 import pytest
 
-from benchmarks.quality.code import SYSTEMS, code, measured, read_annotations, summarised
+from benchmarks.folders.questions import Passage
+from benchmarks.quality.code import SYSTEMS, code, matching_files, measured, read_annotations, recall_within, summarised
 from cdesearch.errors import InputError
 
 SECOND, THIRD, FIFTH = (1 / math.log2(rank + 1) for rank in (2, 3, 5))
@@ -50,6 +52,13 @@ def test_a_file_counts_once_at_its_rank_among_files_and_at_that_of_its_first_chu
     assert found["chunk"] == pytest.approx([100 * by_chunk, 100])
 
 
+def test_the_files_of_the_passages_within_a_budget_of_tokens_are_recalled():
+    passages = [Passage("a", "one two"), Passage("b", "three"), Passage("a", "four"), Passage("c", "five")]
+    relevant = [frozenset("ab"), frozenset("bc"), frozenset("d")]
+    found = recall_within(4, relevant, [passages] * 3, lambda text: len(text.split()))
+    assert found.tolist() == [100, 50, 0]
+
+
 def test_means_are_over_queries_then_over_repositories_beside_the_published_figures(given):
     reached = measured([frozenset("a")] * 4, ["a", "", "a", "a"])["file"]
     found, other = summarised(read_annotations(given["annotations"]), {"mine, by file": reached})
@@ -59,16 +68,28 @@ def test_means_are_over_queries_then_over_repositories_beside_the_published_figu
 
 
 @pytest.mark.slow
-def test_repositories_are_measured(given):
+def test_repositories_are_measured_and_ripgrep_is_left_out_where_it_is_missing(given, tmp_path, capsys, monkeypatch):
+    (tmp_path / "git").symlink_to(shutil.which("git"))
+    monkeypatch.setenv("PATH", str(tmp_path))
     code(**given)
     (file,) = given["out"].glob("code-search-*.json")
     figures = {one["name"]: one["detail"] for one in json.loads(file.read_text())["figures"]}
-    names = [f"{name}, {unit}" for name in SYSTEMS for unit in ("by file", "by chunk")]
+    units = ("by file", "by chunk", "recall within 500 tokens", "recall within 2000 tokens")
+    names = [f"{name}, {unit}" for name in SYSTEMS[:-1] for unit in units]
     assert list(figures) == [*names, "other, published"]
     for system in ("text", "bm25"):
         means = figures[f"{system}, by file"]
         assert means["repositories"] == {"sky": pytest.approx(200 / 3), "sea": 0}
         assert means["categories"] == {"symbol": 50, "semantic": 50}
+    assert "rg is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
+def test_ripgrep_finds_the_whole_query_and_ranks_files_by_matching_lines(tmp_path):
+    (tmp_path / "two.py").write_text("x = a.b(1)\ny = A.B(2)\n")
+    (tmp_path / "one.py").write_text("a.b(3)\na b\naxb(4)\n")
+    assert matching_files("a.b(", tmp_path) == ["two.py", "one.py"]
+    assert matching_files("-nothing", tmp_path) == []
 
 
 def test_what_cannot_be_measured_is_refused(given, tmp_path):
