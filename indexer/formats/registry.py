@@ -27,7 +27,7 @@ from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
-from indexer.formats.private_keys import PrivateKeys
+from indexer.formats.private_keys import without_private_keys
 from indexer.formats.restructured import RestructuredText
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
@@ -71,12 +71,13 @@ def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     problems: dict[str, str] = {}
-    keys = PrivateKeys(file.left_out)
     try:
         for document in format_of(file.name, file.stream).read(file):
             if file.fields:
                 document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
-            yield tidy(document if file.is_wanted else keys.without(document), problems)
+            if not file.is_wanted:
+                document = without_private_keys(document, file.left_out)  # noqa: PLW2901
+            yield tidy(document, problems)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
     except (UnreadableError, MemoryError):

@@ -1,8 +1,5 @@
 import json
-from io import BytesIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pdf_pages import column, pdf_of
 from read_bytes import read_bytes
@@ -96,20 +93,3 @@ def test_a_private_key_of_full_length_is_left_out_and_said(name, data):
 def test_lines_below_a_private_key_keep_their_numbers():
     (document,) = read_bytes("a.txt", "\n".join(["before", *WHOLE, "after", "end"]).encode())
     assert (document.text, document.line_numbers) == ("before\n…\nafter\nend", (1, 2, 29, 30))
-
-
-def test_a_private_key_whose_lines_are_records_is_left_out_and_said():
-    key = [*WHOLE[:4], WHOLE[-1]]
-    lines = ["before", *key, "after", *reversed(key), "again", f"the hash {BODY[0]}"]
-    rows = [{"n": n, "what": line} for n, line in enumerate(lines)]
-    pq.write_table(pa.Table.from_pylist(rows), parquet := BytesIO())
-    table = "".join(f"{row['n']},{row['what']}\n" for row in rows)
-    for name, data in {
-        "a.csv": b"n,what\n" + table.encode(),
-        "a.jsonl": "\n".join(map(json.dumps, rows)).encode(),
-        "a.parquet": parquet.getvalue(),
-    }.items():
-        documents = [*read_bytes(name, data, left_out=(left_out := LeftOut()))]
-        shown = [f"{one.text} {one.fields}" for one in documents]
-        assert ["MIIE" in text for text in shown] == [False] * 13 + [True], name
-        assert left_out.n_lines == 2 and "after" in shown[6] and "again" in shown[12]
