@@ -141,20 +141,20 @@ BUILT_IN = {
     **dict.fromkeys((3, 5, 6, 37, 38, 41, 42), "#,##0"), **dict.fromkeys((4, 7, 8, 39, 40, 43, 44), "#,##0.00"),
 }  # fmt: skip
 LONGEST = 255  # characters of a code, as in Excel
-NEGATIVE = 1  # the section of a code for negative numbers, if there is one
 _TOKEN = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]?|\[(?P<condition>[^\]]*)\]?|[_*].'
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|\[\$(?P<currency>[^\]-]*)[^\]]*\]?|\[(?P<hours>[hms]+)\]|\[[^\]]*\]?|[_*].'
     r"|(?P<digits>[#0?][#0?,.]*)|(?P<sign>.)",
-    re.DOTALL,
+    re.DOTALL | re.IGNORECASE,
 )
-_OF_DATES = re.compile(r"[dmyhs]", re.IGNORECASE)
 
 
-class _Section(NamedTuple):
-    """How numbers of one sign are shown."""
+class _Code(NamedTuple):
+    """How a code shows numbers: as dates, as hours beyond a day, or as digits with a text before and after them."""
 
+    is_date: bool
+    is_duration: bool
     before: str
-    digits: str
+    digits: str  # "" if the code is unusual
     after: str
 
 
@@ -166,14 +166,12 @@ def codes_of_styles(codes: dict[str, str], used: Iterable[str]) -> list[str]:
 
 def shown_number(number: float, code: str, epoch: datetime) -> str:
     """A number in the format of a code; `epoch` is the day from which dates are counted."""
-    is_date, is_duration, sections = _parsed(code[:LONGEST])
+    shown = _parsed(code[:LONGEST])
     with suppress(ArithmeticError, ValueError):  # too many digits, or a day that no calendar has
-        if is_date:
-            return _date(number, epoch, is_duration=is_duration)
-        if sections and isfinite(number):
-            own = number < 0 and len(sections) > NEGATIVE
-            text = _amount(Decimal(f"{abs(number):.15g}"), sections[NEGATIVE if own else 0])
-            return f"-{text}" if number < 0 and not own else text
+        if shown.is_date or shown.is_duration:
+            return _date(number, epoch, is_duration=shown.is_duration)
+        if shown.digits and isfinite(number):
+            return "-" * (number < 0) + _amount(Decimal(f"{abs(number):.15g}"), shown)
     return f"{number:.15g}"
 
 
@@ -187,39 +185,33 @@ def _date(number: float, epoch: datetime, *, is_duration: bool) -> str:
     return date.isoformat(" ", "minutes") if number % 1 else date.date().isoformat()
 
 
-def _amount(number: Decimal, section: _Section) -> str:
-    before, digits, after = section
-    whole, _, part = digits.rstrip(",").partition(".")
-    number *= Decimal(100) ** (before + after).count("%") / Decimal(1000) ** (len(digits) - len(digits.rstrip(",")))
+def _amount(number: Decimal, code: _Code) -> str:
+    whole, _, part = code.digits.partition(".")
+    number *= Decimal(100) ** (code.before + code.after).count("%")
     rounded = number.quantize(Decimal(1).scaleb(-len(part)), ROUND_HALF_UP)
     shown, _, decimals = f"{rounded:{',' if ',' in whole else ''}f}".partition(".")
     decimals = decimals.rstrip("0").ljust(part.count("0"), "0")
-    return f"{before}{shown.zfill(whole.count('0'))}{'.' if decimals else ''}{decimals}{after}".strip()
+    return f"{code.before}{shown.zfill(whole.count('0'))}{'.' if decimals else ''}{decimals}{code.after}".strip()
 
 
 @lru_cache(maxsize=1000)
-def _parsed(code: str) -> tuple[bool, bool, tuple[_Section, ...]]:
-    """Whether a code shows dates, whether it shows hours beyond a day, and its sections unless one is unusual."""
-    tokens = list(_TOKEN.finditer(code))
-    is_duration = any((one["condition"] or "").lower().strip("h") == "" for one in tokens if one["condition"])
-    is_date = is_duration or any(
-        _OF_DATES.match(one["sign"] or "") or re.fullmatch(r"[ms]+", one["condition"] or "") for one in tokens
-    )
-    sections, is_usual = [_Section("", "", "")], not is_date
-    for token in tokens:
-        text = token["quoted"] or token["escaped"] or token["currency"] or token["sign"] or ""
-        last = sections[-1]
-        if token["sign"] == ";" and len(sections) == NEGATIVE + 1:
+def _parsed(code: str) -> _Code:
+    """What a code says about positive numbers; negative ones get a sign."""
+    before = digits = after = ""
+    is_date = is_duration = is_unusual = False
+    for token in _TOKEN.finditer(code):
+        sign = token["sign"] or ""
+        if sign == ";":
             break
-        if token["sign"] == ";":
-            sections.append(_Section("", "", ""))
-        elif token["digits"]:
-            is_usual &= not last.digits
-            sections[-1] = last._replace(digits=token["digits"])
+        text = token["quoted"] or token["escaped"] or token["currency"] or sign
+        is_duration |= token["hours"] is not None
+        is_date |= sign != "" and sign in "dmyhsDMYHS"
+        is_unusual |= sign.isalpha() or sign in ("@", "/") or bool(digits and token["digits"])
+        if token["digits"]:
+            is_unusual |= token["digits"].endswith(",")  # it shows thousands
+            digits = token["digits"]
+        elif digits:
+            after += text
         else:
-            is_usual &= not (token["sign"] or "").isalpha() and token["sign"] not in ("@", "/")
-            is_usual &= re.search("[<>=]", token["condition"] or "") is None
-            name = "after" if last.digits else "before"
-            sections[-1] = last._replace(**{name: getattr(last, name) + text})
-    is_usual &= all(section.digits for section in sections)
-    return is_date, is_duration, tuple(sections) if is_usual else ()
+            before += text
+    return _Code(is_date, is_duration, before, "" if is_unusual else digits, after)
