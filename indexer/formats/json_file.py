@@ -145,12 +145,11 @@ class _Writer:
                 self.outline.heading(depth, key if key is not None else _name(value) or f"[{number}]")
             if label:
                 self.outline.line(label, line, depth - 1)
-            self._write_items(value, depth, line)
+            self._write_items(value, depth)
         self.next_line()  # the bracket at the end
 
-    def _write_items(self, value: list[Any], depth: int, line: int) -> None:
+    def _write_items(self, value: list[Any], depth: int) -> None:
         is_object = isinstance(value, _Object)
-        n_shown = SHOWN_NUMBERS if all(isinstance(item, _Number) for item in value) else len(value)
         for number, item in enumerate(value):
             key, content = item if is_object else (None, item)
             if is_object:
@@ -159,10 +158,7 @@ class _Writer:
                 self.write(content, depth + 1, key, number)
                 continue
             at = self.next_line()
-            if number < n_shown or is_object:
-                self.outline.line(f"- {_shown(content)}" if key is None else f"{key}: {_shown(content)}", at, depth)
-        if len(value) > n_shown:
-            self.outline.line(f"… ({len(value) - n_shown:,} more numbers)", line, depth)
+            self.outline.line(f"- {_shown(content)}" if key is None else f"{key}: {_shown(content)}", at, depth)
 
 
 def _shown(scalar: Any) -> str:
@@ -182,15 +178,15 @@ def _name(value: list[Any]) -> str:
 
 
 def _on_one_line(value: list[Any]) -> str:
-    """The items of a list of a few short values; "" for any other list."""
+    """The items of a list of a few short values, or the first ones of many numbers; "" for any other list."""
     if any(isinstance(item, list) for item in value):
         return ""
-    are_numbers = len(value) > SHOWN_NUMBERS and all(isinstance(item, _Number) for item in value)
-    shown = [_shown(item) for item in (value[:SHOWN_NUMBERS] if are_numbers else value[: SHORT_ITEMS + 1])]
+    if len(value) > SHOWN_NUMBERS and all(isinstance(item, _Number) for item in value):
+        return f"{', '.join(value[:SHOWN_NUMBERS])}, … ({len(value) - SHOWN_NUMBERS:,} more numbers)"
+    shown = [_shown(item) for item in value[: SHORT_ITEMS + 1]]
     if len(shown) > SHORT_ITEMS or sum(len(text) + 2 for text in shown) > SHORT:
         return ""
-    more = f", … ({len(value) - SHOWN_NUMBERS:,} more numbers)" if are_numbers else ""
-    return ", ".join(" ".join(text.split()) for text in shown) + more
+    return ", ".join(" ".join(text.split()) for text in shown)
 
 
 class JsonLines(Format):
