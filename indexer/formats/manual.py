@@ -105,8 +105,6 @@ class _Page:
         self._reads_else = False  # whether the latest `ie` holds on a printer only
         self._separator = ""  # of the cells of a table; "\n" before its rows
         self._tab = "\t"  # the separator that the format of the table names
-        self._cell = ""  # what is read of the row
-        self._is_block = False  # whether a cell of several lines is open
 
     def title(self) -> str:
         """The text under the first heading, which is NAME, or else the title of the page."""
@@ -200,20 +198,18 @@ class _Page:
             self._blank()
 
     def _row(self, line: str) -> None:
-        """Write a row of a table of tbl(1), or a line of a cell. The rows follow its format, which ends with a dot."""
+        """Write a row of a table of tbl(1), or a line of a cell between `T{` and `T}`.
+
+        The rows follow the format of the table, which ends with a dot.
+        """
         if self._separator == "\n":
             option = _SEPARATOR.search(line)
             self._tab = option[1] if option else self._tab
             self._separator = self._tab if line.endswith(".") else "\n"
             return
-        self._cell += line.removeprefix("T}").removesuffix("T{") + " "
-        if line.endswith("T{") or (self._is_block and not line.startswith("T}")):
-            self._is_block = True
-            return
-        cells = [cell.strip() for cell in self._cell.split(self._separator)]
+        cells = [cell.strip() for cell in line.removeprefix("T}").removesuffix("T{").split(self._separator)]
         if any(cell.strip("_=") for cell in cells):
-            self._put(" | ".join(cells))
-        self._cell, self._is_block = "", False
+            self._put(" | ".join(filter(None, cells)))
 
     def _put(self, line: str) -> None:
         self.lines.append(line)

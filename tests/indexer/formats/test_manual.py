@@ -73,7 +73,7 @@ def test_the_macros_of_a_page_become_headings_paragraphs_and_code():
     assert document.text.partition("# SYNOPSIS\n\n")[2] == (
         "cat\n[--dish\nname]\n\n# DESCRIPTION\n\nThe cat sleeps\u2014mostly.\n\n## Options of C++\n\n"
         "--dish=name\nUse this dish.\n\n-v\nBe loud.\n\n # not a heading\n\n"
-        "```\n  if (moon) \\\n    .howl()\n```\n\nTime | Food\nnoon | fish and rice\n"
+        "```\n  if (moon) \\\n    .howl()\n```\n\nTime | Food\nnoon\nfish\nand rice\n"
     )
 
 
