@@ -82,7 +82,7 @@ class _Updates:
             is_first = self.retry_seconds == math.inf
             self.retry_seconds = RETRY_SECONDS if is_first else min(2 * self.retry_seconds, MOST_RETRY_SECONDS)
             is_missing = any(self.folder.is_relative_to(source) for source in watched.missing)
-            if not (is_missing or watched.has_lost_source):  # which is reported
+            if not is_missing:  # which is reported
                 self._show(error)
             return RETRY_SECONDS
         return seconds

@@ -11,7 +11,6 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from cdesearch.store.index import Index
-from cdesearch.store.layout import MARKER
 from cdesearch.store.manifest import Globs
 from indexer.files.walk import INDEX_FOLDER, NO_GLOBS, concerns_walk
 
@@ -23,11 +22,6 @@ NO_SOURCE_GLOBS: Mapping[Path, Globs] = {}
 EVENT_MS = 10  # in which the event of a change that has just been made arrives
 QUIET_MS = 150  # without another event, before changes are reported
 MOST_QUIET_MS = 1_000  # the longest delay of a report by a file that is written all the time
-# Many changes at once come from one operation, such as a checkout, which may pause for longer.
-MANY = 50
-QUIET_MS_OF_MANY = 400
-MOST_SECONDS_OF_MANY = 30.0
-DELETED = 3  # the number of such a change in `watchfiles`
 
 CHECK_SECONDS = 10.0  # between two checks that each source is still the same folder: an unmount is not an event
 MISSING_SECONDS = 3.0  # between two checks whether a missing source exists again
@@ -70,7 +64,6 @@ class Watched:
         self.problem: str | None = None  # a line for the user if events will be missing
         self.is_whole = True  # whether files in a bucket may have changed as well, by the last report of `wait`
         self._whole_at = time.monotonic()  # when that was so last
-        self._is_cleared = False  # whether an index was removed, as the last events say
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -79,26 +72,17 @@ class Watched:
         """The sources that do not exist now: they were removed, or their file system was unmounted."""
         return tuple(source for source in self.sources if self._identities[source] is None)
 
-    @property
-    def has_lost_source(self) -> bool:
-        """Whether a source that is not in `missing` does not exist at this moment. The next `wait` reports it."""
-        return any(self._identity(source) is None for source in set(self.sources).difference(self.missing))
-
     def wait(self, stop: Event, most_seconds: float = math.inf) -> bool:
         """Wait until an update may find something new, at most `most_seconds`; False if `stop` was set instead."""
         started = time.monotonic()
         while not stop.is_set():
             # The sources have to be checked after that time even if there is no event.
             seconds = FILE_SECONDS if self._has_files else MISSING_SECONDS if self.missing else CHECK_SECONDS
-            changed = self._events(MOST_QUIET_MS, QUIET_MS, min(seconds, most_seconds), stop)
+            changed = self._events(min(seconds, most_seconds), stop)
             identities = {source: self._identity(source) for source in self.sources}
             if identities != self._identities:
                 self._begin()
                 return self._report_all()
-            if self._is_cleared:
-                return self._report_all()
-            if self.problem is None and any(map(Path.is_dir, changed)):
-                self.problem = limit_problem(self._folders[0])
             is_silent = self.problem is not None
             late_at = min(
                 started + SILENT_SECONDS if is_silent else self._whole_at + WHOLE_SECONDS, started + most_seconds
@@ -106,10 +90,6 @@ class Watched:
             if time.monotonic() > late_at:
                 return self._report_all()
             if any(concerns_walk(one, changed, self.source_globs.get(one, self.globs)) for one in self._folders):
-                deadline = time.monotonic() + MOST_SECONDS_OF_MANY  # until a large operation has ended
-                while len(changed) > MANY and time.monotonic() < deadline:
-                    if not self._events(2 * MOST_QUIET_MS, QUIET_MS_OF_MANY, QUIET_MS_OF_MANY / 1000, stop):
-                        break
                 self.is_whole = False
                 return True
         return False
@@ -130,24 +110,20 @@ class Watched:
         if silent:
             self.problem = f"The file system of {silent[0]} does not report changes, {ALL_CHECKED}."
 
-    def _events(self, most_ms: int, quiet_ms: int, seconds: float, stop: Event) -> set[Path]:
+    def _events(self, seconds: float, stop: Event) -> set[Path]:
         """The files that have changed; none after `seconds` without a change, or if `stop` was set."""
         if self._notify is None:
             stop.wait(seconds)
             return set()
         try:
-            found = self._notify.watch(most_ms, quiet_ms, int(1000 * seconds), stop)
+            found = self._notify.watch(MOST_QUIET_MS, QUIET_MS, int(1000 * seconds), stop)
         except RuntimeError:  # a name that is not UTF-8; the object raises it again at every call
             self._begin()
             return set(self._folders)
         if found == "signal":
             raise KeyboardInterrupt
-        changes = [] if isinstance(found, str) else [(change, Path(path)) for change, path in found]
-        # No update removes the marker of an index.
-        self._is_cleared = any(
-            change == DELETED and path.parts[-2:] == (INDEX_FOLDER, MARKER) for change, path in changes
-        )
-        return {path for _, path in changes if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
+        paths = () if isinstance(found, str) else (Path(path) for _, path in found)
+        return {path for path in paths if INDEX_FOLDER not in path.parts}  # updates write there, with hard links
 
     def _identity(self, source: Path) -> Identity | None:
         """What distinguishes a source from another one at the same path; None if it does not exist.
@@ -233,21 +209,11 @@ def notifications(folders: Sequence[Path]) -> "tuple[RustNotify | None, str | No
         return None, problem
 
 
-def limit_problem(folder: Path) -> str | None:
-    """A line for the user if the system cannot watch a further folder, which would not be reported otherwise."""
-    try:
-        _notify([folder], is_strict=True, is_recursive=False).close()
-    except (OSError, RuntimeError) as error:
-        line = _problem(error)
-        return line if line in (NO_WATCHES, NO_INSTANCES) else None
-    return None
-
-
-def _notify(folders: Sequence[Path], *, is_strict: bool, is_recursive: bool = True) -> "RustNotify":
+def _notify(folders: Sequence[Path], *, is_strict: bool) -> "RustNotify":
     """Begin to collect events. Unless it `is_strict`, folders that cannot be watched are left out without an error."""
     from watchfiles._rust_notify import RustNotify
 
-    return RustNotify(list(map(os.fspath, folders)), False, False, 0, is_recursive, not is_strict)
+    return RustNotify(list(map(os.fspath, folders)), False, False, 0, True, not is_strict)
 
 
 def _problem(error: Exception) -> str:

@@ -65,14 +65,6 @@ def test_a_saved_file_is_reported_and_an_ignored_one_is_not(docs):
 
 
 @pytest.mark.slow
-def test_two_thousand_files_are_one_report(docs):
-    with Waiting(Watched([docs])) as waiting:
-        for number in range(2000):
-            (docs / f"{number}.md").write_text("the moon")
-        waiting.expect(1)
-
-
-@pytest.mark.slow
 def test_a_file_that_is_a_source_itself_may_be_replaced(docs, monkeypatch):
     monkeypatch.setattr(module, "FILE_SECONDS", 0.1)
     with Waiting(Watched([docs / "a.md"])) as waiting:
