@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place, for_kind
 from cdesearch.terminal import counted
-from indexer.chosen_model import check_model_fits, complete_model, offering_default
+from indexer.chosen_model import check_model_fits, complete_model
 from indexer.generations.lock import Target, open_target
 from indexer.job import BuildJob
 from indexer.places import index_place, local_source, note_outer_index
@@ -49,9 +49,8 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: W
     opened = for_kind(place, open_target, "indexer.publishing:published")
     with opened(progress, has_paths=bool(paths), rebuild=options.rebuild, wait=options.wait) as target:
         stored = target.stored(paths, rebuild=options.rebuild)
-        with offering_default(place, target.folder, options.model):
-            options = replace(options, model=complete_model(options.model, stored, place, progress))
-            settings = complete_settings(paths, options, stored, place)
+        options = replace(options, model=complete_model(options.model, stored, place, progress))
+        settings = complete_settings(paths, options, stored, place)
         if not options.keeps_copies:
             others = (one for one in settings.sources if one not in (*paths, *settings.missing))
             for address in filter(None, map(address_of_copies, others)):
@@ -88,8 +87,7 @@ class _Run:
     def update(self) -> tuple[Plan, int | None]:
         """Plan and run one build; also returns how many texts were embedded, None if no document has changed."""
         base, settings = self._base, self.settings
-        with self._offering_default():
-            check_model(settings.model)
+        check_model(settings.model)
         if self.options.plain:
             check_plain_model(settings.model)
         if base is not None:
@@ -100,8 +98,7 @@ class _Run:
         with base.checks.reporting_damage() if base else nullcontext(), self.tools.pool() as pool:
             plan = plan_build(settings, base if keeps_chunks else None, self.progress, rewrites=new_context)
             pool.grow(worker_count(plan.to_read))
-            with self._offering_default():
-                encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
+            encoder = self.tools.encoder(settings.model, self.options.device, plain=settings.plain)
             if new_context and encoder.remark:
                 self.progress.note(encoder.remark)
             check_model_fits(encoder, self.options.model, settings.model_name, base)
@@ -129,9 +126,6 @@ class _Run:
             return f"{reason} A new one could not be sampled: {error}", None
         told = f"{counted(embedded, 'text')} had" if embedded else "no text had"
         return f"{reason} So a new one was sampled, and {told} to be embedded again.", embedded or 0
-
-    def _offering_default(self) -> AbstractContextManager[None]:
-        return offering_default(self.target.place, self.target.folder, self.options.model)
 
     @contextmanager
     def _engine(self, encoder: Encoder, pool: Pool, *, new_context: bool) -> Iterator[Engine]:

@@ -1,19 +1,18 @@
 """Which model a run uses: what the user names, completed by what the index names; and whether it fits the index."""
 
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from collections.abc import Mapping
+from contextlib import suppress
 
 from cdesearch.encode.encoder import Encoder
-from cdesearch.errors import CdesearchError, IndexMismatchError, InputError, ModelError
+from cdesearch.errors import CdesearchError, IndexMismatchError, InputError
 from cdesearch.models.checkpoint_files import DEFAULT_MODEL
 from cdesearch.models.config import has_added_context
 from cdesearch.models.endpoint_model import DEFAULT_NAME, EndpointModel, Model
 from cdesearch.models.hub import is_id
 from cdesearch.progress import Display
 from cdesearch.store.index import Index
-from cdesearch.store.layout import CURRENT, rebuild_command
+from cdesearch.store.layout import rebuild_command
 from cdesearch.store.place import Place, absolute
 from cdesearch.store.trust import TrustRequest, check_confirmed
 
@@ -62,21 +61,6 @@ def stored_name(model: Model | None) -> str | None:
     if isinstance(model, EndpointModel):
         return model.url
     return model.as_posix() if is_id(model) else str(absolute(model))
-
-
-@contextmanager
-def offering_default(place: Place, folder: Path, named: Model | None) -> Iterator[None]:
-    """Add to the error of a model that only the index names, in `folder`, that the default one can take its place."""
-    try:
-        yield
-    except ModelError as error:
-        if named is not None or not (folder / CURRENT).exists():
-            raise
-        command = rebuild_command(place, model=DEFAULT_NAME)
-        if command in error.remedy:
-            raise
-        remedy = f"{error.remedy} {command} embeds all texts with the model that ships instead."
-        raise type(error)(error.cause, remedy) from None
 
 
 def check_model_fits(encoder: Encoder, named: Model | None, model_name: str | None, base: Index | None) -> None:
