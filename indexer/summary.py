@@ -1,6 +1,5 @@
 """What `cdesearch index` says about a build that has ended."""
 
-import re
 import shlex
 import time
 from collections import Counter
@@ -10,7 +9,6 @@ from pathlib import Path
 
 from cdesearch.builders import BuildReport, UnreadFile
 from cdesearch.search.corpus_languages import unread_languages
-from cdesearch.store.fresh_build import fresh_build_command
 from cdesearch.store.index import Index
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place
@@ -21,7 +19,6 @@ from indexer.staleness import advice
 
 SHOWN_REASONS = 10
 SHOWN_PATHS = 3
-COLUMN_OPTION = re.compile(r"\((--\w+-column)\)")  # in the reason for which a file of records was skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ def summarise(report: Report) -> None:
         for line in reasons(files):
             console.print(f"  {line}")
     if report.dropped:
-        console.print(_dropped(report.dropped, report))
+        console.print(_dropped(report.dropped))
     if report.ignored_files:
         console.print(
             f"Ignored: {report.ignored_files:,}. `cdesearch status{where} --files` lists the rules.",
@@ -114,21 +111,13 @@ def summarise(report: Report) -> None:
     console.print(f'Next: cdesearch query{where} "your question"', soft_wrap=True)
 
 
-def _dropped(files: Sequence[UnreadFile], report: Report) -> str:
+def _dropped(files: Sequence[UnreadFile]) -> str:
     """One line about existing files that were in the index before and no longer are."""
     are = "file that was indexed before is" if len(files) == 1 else "files that were indexed before are"
     why = list(dict.fromkeys(file.reason.partition("; ")[0] for file in files))  # without the list of columns
     which = "" if len(why) == 1 else "the first: "
-    line = f"{len(files):,} {are} no longer in the index: {_some([file.path for file in files])} ({which}{why[0]})."
-    if option := next(filter(None, map(COLUMN_OPTION.search, why)), None):
-        index = Index(report.folder)
-        line += (
-            " Column options apply to all files of an index. Name a column that all of them have:"
-            f" `cdesearch index --index {shlex.quote(str(report.place))} {option[1]} NAME`. If there is none, give"
-            f" these files an index of their own (--index), or return to the usual names of columns:"
-            f" {fresh_build_command(report.place, index.manifest, index.sources)}."
-        )
-    return printable(line)
+    paths = _some([file.path for file in files])
+    return printable(f"{len(files):,} {are} no longer in the index: {paths} ({which}{why[0]}).")
 
 
 def reasons(skipped: Sequence[UnreadFile]) -> list[str]:

@@ -35,17 +35,6 @@ def model_of(index):
     return manifest.model, manifest.served.name, manifest.served.query_prefix
 
 
-@pytest.mark.slow
-def test_without_its_column_a_file_is_indexed_again_with_the_model_of_the_index(docs, server, tmp_path):
-    (docs / "new.csv").write_text("text,abstract\nthe cat,the dog\n")
-    index = tmp_path / "index"
-    shown = cdesearch("index", "--index", index, "--text-column", "abstract", cwd=tmp_path).stderr
-    line = next(line for line in shown.splitlines() if "return to the usual names of columns" in line)
-    run_printed(line, tmp_path)
-    assert Index(index).manifest.columns["text"] is None and Index(index).sources == (docs,)
-    assert model_of(index) == (server.url, "tiny", "query: ")
-
-
 def test_a_source_that_is_gone_is_replaced_with_the_model_of_the_index(docs, server, tmp_path):
     index = tmp_path / "index"
     moved = docs.rename(tmp_path / "texts")
