@@ -6,13 +6,12 @@ import secrets
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO, cast
+from typing import Any
 
 from cdesearch.errors import ClusterError, InputError, extra_remedy
 from cdesearch.slim_imports import allow_pandas
@@ -104,7 +103,6 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "
 OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 UNLOGGED: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
 LOOPBACK = "127.0.0.1"
-LISTENER = "ray_listen_error_messages"
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -139,7 +137,7 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
     # Ray lets everybody write to its folder, so it is inside a private one.
     with TemporaryDirectory(prefix="cdesearch-ray-", ignore_cleanup_errors=True) as private:
         try:
-            sys.stdout = cast(TextIO, _WithoutRay(before))
+            sys.stdout = sys.stderr  # a thread of Ray prints about workers that it replaces, which would precede JSON
             if address is None:
                 _start(ray, n_workers, f"{private}/ray")
             else:
@@ -154,24 +152,6 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
         finally:
             ray.shutdown()
             sys.stdout = before
-
-
-class _WithoutRay:
-    """An output stream without the lines that a thread of Ray prints about workers that it replaces.
-
-    Ray has no option for this, and the lines would precede the JSON of a command.
-    """
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        if threading.current_thread().name == LISTENER:
-            return len(text)
-        return int(self._stream.write(text))
 
 
 def _start(ray: Any, n_workers: int | None, folder: str) -> None:
