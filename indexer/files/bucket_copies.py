@@ -116,8 +116,6 @@ def _tell_of_others(
         progress.note(
             f"This computer cannot store {counted(len(others), 'object')} below {address} as files, such as"
             f" {others[0]:.100}. They are not indexed."
-            if len(others) > 1
-            else f"This computer cannot store {others[0]:.100} below {address} as a file, so it is not indexed."
         )
 
 
