@@ -3,7 +3,7 @@
 import platform
 import socket
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import cycle, islice
@@ -20,8 +20,8 @@ from cdesearch.errors import CdesearchError, ClusterError, InputError, ModelErro
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Progress
 from indexer.cluster.session import Session, connected, reason_of
-from indexer.embedding.embed import CONTINUES
-from indexer.embedding.embedding_cache import Embedded, EmbeddingCache
+from indexer.embedding.embed import CONTINUES, Texts
+from indexer.embedding.embedding_cache import Embedded
 from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
 from indexer.read_files import FilesRead, read_files
@@ -65,28 +65,20 @@ class OnCluster:
         spool.close()
         return read
 
-    def embed(
-        self,
-        spool: Spool,
-        unchanged: Container[str],
-        cache: EmbeddingCache,
-        encoder: Encoder,  # noqa: ARG002 (each worker loads its own)
-        context: EncodingContext,
-        advance: Advance,
-    ) -> Iterator[None]:
-        """Embed every text of documents that are not `unchanged`; yields whenever vectors are stored in `cache`."""
+    def embed(self, given: Texts) -> Iterator[None]:
+        """Embed every text with workers that load the model themselves; yields whenever vectors are stored."""
         import ray
 
         n_workers = self._session.n_gpus if self._is_on_gpus else self._session.n_workers
         n_gpus = int(self._is_on_gpus)
         actor: Any = ray.remote(max_restarts=RETRIES, max_task_retries=RETRIES, num_cpus=1, num_gpus=n_gpus)
         workers = [actor(Embedder).remote(*self._model) for _ in range(n_workers)]
-        turns, shared = cycle(workers), ray.put(context)
-        windows = _windows_to_embed(spool, unchanged, cache)
+        turns, shared = cycle(workers), ray.put(given.context)
+        windows = _windows_to_embed(given)
         submit: Callable[[Window], Any] = lambda window: next(turns).embed.remote(window[1], shared)  # noqa: E731
         for (keys, _), made in results(submit, windows, AHEAD * n_workers):
-            cache.add(dict(zip(keys, made, strict=True)))
-            advance(len(keys))
+            given.cache.add(dict(zip(keys, made, strict=True)))
+            given.advance(len(keys))
             yield
         for worker in workers:
             ray.kill(worker)
@@ -134,13 +126,13 @@ def read_group(group: list[Source], reading: Reading) -> tuple[list[pa.RecordBat
         return [window.drop_columns([KEY]) for window in spool.windows()], read
 
 
-def _windows_to_embed(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> Iterator[Window]:
+def _windows_to_embed(given: Texts) -> Iterator[Window]:
     """The texts of each window of chunks that have no vector yet and are not in an earlier window."""
     asked: set[str] = set()
-    for rows in spool.windows(["document_id", KEY, "text"]):
+    for rows in given.spool.windows(["document_id", KEY, "text"]):
         columns = (rows[name].to_pylist() for name in rows.schema.names)
-        texts = {key: text for document, key, text in zip(*columns, strict=True) if document not in unchanged}
-        todo = [key for key in cache.missing(texts) if key not in asked]
+        texts = {key: text for document, key, text in zip(*columns, strict=True) if document not in given.unchanged}
+        todo = [key for key in given.cache.missing(texts) if key not in asked]
         asked.update(todo)
         if todo:
             yield todo, [texts[key] for key in todo]

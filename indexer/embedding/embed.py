@@ -1,6 +1,7 @@
 """Embed each text once, one window at a time; or the chunks of a document together, if each reads the others."""
 
 from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -13,43 +14,47 @@ from cdesearch.errors import ModelServerError, TextRefusedError
 from indexer.embedding.embedding_cache import Embedded, EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 
-# Embeds the texts of documents that are not in the set, like `embed_spool`.
-Embed = Callable[
-    [Spool, Container[str], EmbeddingCache, Encoder, EncodingContext, Callable[[int], None]], Iterator[None]
-]
 CONTINUES = "The same command continues, and reuses every finished embedding."
 _FIRST = ".0"  # the end of the key of the first chunk of a window
 
 
-def embed_spool(
-    spool: Spool,
-    unchanged: Container[str],
-    cache: EmbeddingCache,
-    encoder: Encoder,
-    context: EncodingContext,
-    advance: Callable[[int], None],
-) -> Iterator[None]:
-    """Embed every text of documents that are not `unchanged`; yields whenever the vectors of a window are stored.
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts of a spool that need vectors: those of documents that are not `unchanged`."""
 
-    `advance` is called with the number of texts that the model has encoded. On Ctrl-C and on an error the finished part
-    of a window is kept.
+    spool: Spool
+    unchanged: Container[str]
+    cache: EmbeddingCache
+    encoder: Encoder
+    context: EncodingContext
+    advance: Callable[[int], None]  # is called with the number of texts that the model has encoded
+
+
+Embed = Callable[[Texts], Iterator[None]]  # such as `embed_spool`
+
+
+def embed_spool(given: Texts) -> Iterator[None]:
+    """Embed every text; yields whenever the vectors of a window are stored.
+
+    On Ctrl-C and on an error the finished part of a window is kept.
     """
-    for window in spool.windows(["document_id", KEY, "text", "path"]):
+    for window in given.spool.windows(["document_id", KEY, "text", "path"]):
         rows = list(zip(*(window[name].to_pylist() for name in window.schema.names), strict=True))
-        texts = {content: text for document, content, text, _ in rows if document not in unchanged}
-        todo = cache.missing(texts)
+        texts = {content: text for document, content, text, _ in rows if document not in given.unchanged}
+        todo = given.cache.missing(texts)
         made: dict[str, Embedded] = {}
         try:
-            for indices, *found in encoder.stream([texts[content] for content in todo], "document", context):
+            asked = [texts[content] for content in todo]
+            for indices, *found in given.encoder.stream(asked, "document", given.context):
                 made |= zip((todo[index] for index in indices), zip(*found, strict=True), strict=True)
-                advance(len(indices))
+                given.advance(len(indices))
         except TextRefusedError as error:
             path = next(path for _, content, _, path in rows if content == todo[error.position])
             raise ModelServerError(f"{path} cannot be embedded. {error.cause}", error.remedy) from None
         except ModelServerError as error:
             raise ModelServerError(error.cause, f"{error.remedy} {CONTINUES}") from None
         finally:
-            cache.add(made)
+            given.cache.add(made)
         yield
 
 
@@ -81,24 +86,14 @@ def keyed_by_windows(spool: Spool, file: Path, encoder: Encoder) -> Spool:
     return keyed
 
 
-def embed_windows(
-    spool: Spool,
-    unchanged: Container[str],
-    cache: EmbeddingCache,
-    encoder: Encoder,
-    context: EncodingContext,
-    advance: Callable[[int], None],
-) -> Iterator[None]:
-    """Embed every window of documents that are not `unchanged`; yields whenever the vectors of some are stored.
-
-    It does for models that read chunks together what `embed_spool` does for others.
-    """
-    for rows in whole_documents(spool):
+def embed_windows(given: Texts) -> Iterator[None]:
+    """Embed every window for a model that reads chunks together; yields whenever the vectors of some are stored."""
+    for rows in whole_documents(given.spool):
         keys, texts, names = (rows[name].to_pylist() for name in (KEY, "text", "document_id"))
         starts = [row for row, key in enumerate(keys) if key.endswith(_FIRST)]
         bounds = [*starts, len(keys)]
-        wanted = [slice(*pair) for pair in pairwise(bounds) if names[pair[0]] not in unchanged]
-        todo = set(cache.missing({key for window in wanted for key in keys[window]}))
+        wanted = [slice(*pair) for pair in pairwise(bounds) if names[pair[0]] not in given.unchanged]
+        todo = set(given.cache.missing({key for window in wanted for key in keys[window]}))
         missing = []
         for window in wanted:
             if todo.issuperset(keys[window]):  # otherwise it is known: the vectors of a window are stored together
@@ -106,10 +101,10 @@ def embed_windows(
                 todo.difference_update(keys[window])
         made: dict[str, Embedded] = {}
         try:
-            found = encoder.encode_windows([texts[window] for window in missing], context)
+            found = given.encoder.encode_windows([texts[window] for window in missing], given.context)
             for window, vectors in zip(missing, found, strict=True):
                 made |= {key: (vector, b"") for key, vector in zip(keys[window], vectors, strict=True)}
-                advance(len(vectors))
+                given.advance(len(vectors))
         finally:
-            cache.add(made)
+            given.cache.add(made)
         yield

@@ -13,7 +13,7 @@ from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
 from indexer.embedding.document_vectors import encoded_documents
-from indexer.embedding.embed import Embed, count_missing
+from indexer.embedding.embed import Embed, Texts, count_missing
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import Spool
 from indexer.generations.tables import Tables, identities
@@ -82,7 +82,7 @@ class Filling:
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
         advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
-        for _ in self.embed(self.spool, unchanged, self.cache, self.encoder, context, advance):
+        for _ in self.embed(Texts(self.spool, unchanged, self.cache, self.encoder, context, advance)):
             publish()
 
     def _delete_changed(self, present: list[Row], unchanged: set[str]) -> None:
