@@ -14,7 +14,7 @@ from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, check_confirmed, confirm, outside, trust_file
 from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 from indexer.chosen_model import model_to_open, stored_name
-from indexer.files.globs import Choice
+from indexer.files.ignore import Choice
 from indexer.formats.format import Columns
 from indexer.formats.ocr import is_installed
 from indexer.places import check_missing, joined_sources, missing_sources, mounted_sources, root_of

@@ -10,8 +10,7 @@ from pathlib import Path
 from cdesearch.builders import UnreadFile
 from cdesearch.store.filesystem import folder_prefix, with_slashes
 from cdesearch.store.manifest import Globs
-from indexer.files.globs import Choice, GlobDecision
-from indexer.files.ignore import RuleSet
+from indexer.files.ignore import Choice, GlobDecision, RuleSet
 from indexer.files.ignore_chain import (
     KINDS,
     OWN_KINDS,

@@ -4,12 +4,20 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from indexer.formats.drawing import alternative_text, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, documents_inside, suffix_of
 from indexer.formats.html import Html
 from indexer.formats.mail import Mail
 from indexer.formats.markdown import converted_document, table_of
-from indexer.formats.package import Package, attribute, local_name, main_part, relations, title_of
+from indexer.formats.package import (
+    Package,
+    alternative_text,
+    attribute,
+    local_name,
+    main_part,
+    relations,
+    texts_beside,
+    title_of,
+)
 from indexer.formats.rtf import Rtf
 
 KIND = "DOCX"

@@ -7,10 +7,18 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from indexer.formats.drawing import alternative_text
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.markdown import converted_document, table_of, without_headings
-from indexer.formats.package import Package, attribute, iterate_xml, local_name, number_in, parse_xml, title_of
+from indexer.formats.package import (
+    Package,
+    alternative_text,
+    attribute,
+    iterate_xml,
+    local_name,
+    number_in,
+    parse_xml,
+    title_of,
+)
 from indexer.formats.pptx import Slide, slides_document
 from indexer.formats.spreadsheet import MAX_ROW, Cell, Row, cell_text, note_cell, sheet_documents
 

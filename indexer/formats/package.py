@@ -1,11 +1,14 @@
-"""Read the parts of ZIP archives of XML, within limits that do not depend on the sizes that an archive declares."""
+"""Read the parts of ZIP archives of XML, within limits that do not depend on the sizes that an archive declares.
+
+All documents of Office store the texts of shapes, charts and diagrams alike.
+"""
 
 import io
 import posixpath
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterable, Iterator, KeysView
 from itertools import islice
 from typing import Any
 
@@ -24,6 +27,7 @@ PROPERTIES = {  # of a document, with the names of their fields
 }  # fmt: skip
 
 BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+_FILE_NAME = re.compile(r"\.(?:bmp|emf|gif|jpe?g|png|tiff?|wmf)$", re.IGNORECASE)
 _ENTITY = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y")  # also in UTF-16
 _SAFELY = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 
@@ -179,3 +183,51 @@ def title_of(package: Package, part: str, file: OpenFile) -> str:
         if text:
             file.fields.append((name, text))
     return next((text for name, text in file.fields if name == "title"), "")
+
+
+def texts_beside(package: Package, targets: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The text of each chart and diagram among the kinds and names of parts to which a part refers."""
+    for kind, target in dict.fromkeys(targets):
+        if kind in ("chart", "chartEx", "diagramData") and target in package.names:
+            root = package.xml(target)
+            yield "\n".join(paragraphs(root)) if kind == "diagramData" else _chart_text(root)
+
+
+def paragraphs(parent: Any) -> Iterator[str]:
+    """The text of each paragraph; items of lists are indented by their level."""
+    for paragraph in parent.iter("{*}p"):
+        pieces = paragraph.iter("{*}t", "{*}br")
+        text = "".join("\n" if local_name(piece) == "br" else piece.text or "" for piece in pieces).strip()
+        if text:
+            properties = paragraph.find("{*}pPr")
+            level = attribute(properties, "lvl", "0") if properties is not None else "0"
+            yield "  " * (int(level) if level in set("12345678") else 0) + text
+
+
+def alternative_texts(parent: Any) -> list[str]:
+    """The titles and descriptions of pictures and other objects below an element, each once."""
+    found = (alternative_text(attribute(one, "title"), attribute(one, "descr")) for one in parent.iter("{*}cNvPr"))
+    return list(dict.fromkeys(filter(None, found)))
+
+
+def alternative_text(*texts: str) -> str:
+    """The title and description of a picture for people who cannot see it, without the name of the file."""
+    return "\n".join(dict.fromkeys(text.strip() for text in texts if text.strip() and not _FILE_NAME.search(text)))
+
+
+def _chart_text(chart: Any) -> str:
+    """The titles of a chart and of its axes, and the names of its series and of their categories, in a line each."""
+    titles = [" ".join(text.split()) for title in chart.iter("{*}title") for text in paragraphs(title)]
+    series = list(chart.iter("{*}ser"))
+    names = [[_cached_texts(one.find(f"{{*}}{name}")) for one in series] for name in ("tx", "cat")]
+    lines = (" | ".join(dict.fromkeys(text for texts in found for text in texts)) for found in names)
+    return "\n".join(filter(None, (*titles, *lines)))
+
+
+def _cached_texts(reference: Any) -> list[str]:
+    """The texts of cells that a chart refers to, which are stored in it as well, or its own. Numbers are left out."""
+    if reference is None:
+        return []
+    stored = reference.iter("{*}strCache", "{*}multiLvlStrCache", "{*}strLit")
+    values = [*reference.findall("{*}v"), *(value for texts in stored for value in texts.iter("{*}v"))]
+    return [" ".join(value.text.split()) for value in values if value.text]

@@ -4,10 +4,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import MAX_TITLE, Document, Format, Heading, OpenFile, UnreadableError
 from indexer.formats.markdown import table_of
-from indexer.formats.package import Package, attribute, local_name, main_part, related_part, relations, title_of
+from indexer.formats.package import (
+    Package,
+    alternative_texts,
+    attribute,
+    local_name,
+    main_part,
+    paragraphs,
+    related_part,
+    relations,
+    texts_beside,
+    title_of,
+)
 
 KIND = "PPTX"
 TITLES = ("title", "ctrTitle")

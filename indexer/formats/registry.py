@@ -9,7 +9,6 @@ from indexer.formats.code import Code, PlainText
 from indexer.formats.compressed import NAMES as COMPRESSIONS
 from indexer.formats.compressed import Compressed
 from indexer.formats.configuration import Sections, YamlFile
-from indexer.formats.delimited import Delimited
 from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
@@ -23,7 +22,6 @@ from indexer.formats.ocr import Image
 from indexer.formats.old_office import Doc, Ppt
 from indexer.formats.opendocument import Odp, Ods, Odt
 from indexer.formats.outlook import OutlookMessage
-from indexer.formats.parquet import Parquet
 from indexer.formats.pdf import Pdf
 from indexer.formats.personal import Evernote, Properties
 from indexer.formats.pptx import Pptx
@@ -31,6 +29,7 @@ from indexer.formats.private_keys import without_private_keys
 from indexer.formats.restructured import RestructuredText
 from indexer.formats.rtf import Rtf
 from indexer.formats.subtitles import Subtitles
+from indexer.formats.tables import Delimited, Parquet
 from indexer.formats.tidy import tidy
 from indexer.formats.xls import Xls
 from indexer.formats.xlsx import Xlsx

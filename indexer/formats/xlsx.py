@@ -11,17 +11,19 @@ from operator import attrgetter, itemgetter
 from string import ascii_uppercase
 from typing import Any
 
-from indexer.formats.drawing import alternative_texts, paragraphs, texts_beside
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.package import (
     Package,
+    alternative_texts,
     attribute,
     iterate_xml,
     local_name,
     main_part,
     number_in,
+    paragraphs,
     related_part,
     relations,
+    texts_beside,
     title_of,
 )
 from indexer.formats.spreadsheet import Cell, Row, cell_text, codes_of_styles, note_cell, sheet_documents, shown_number
