@@ -51,10 +51,9 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: W
         stored = target.stored(paths, rebuild=options.rebuild)
         options = replace(options, model=complete_model(options.model, stored, place, progress))
         settings = complete_settings(paths, options, stored, place)
-        if not options.keeps_copies:
-            others = (one for one in settings.sources if one not in (*paths, *settings.missing))
-            for address in filter(None, map(address_of_copies, others)):
-                local_source(address, progress)
+        others = (one for one in settings.sources if one not in (*paths, *settings.missing))
+        for address in filter(None, map(address_of_copies, others)):
+            local_source(address, progress)
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Warm())
         plan, embedded = run.update()

@@ -17,15 +17,11 @@ from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 
-def missing_sources(sources: Sequence[Path], stored: Index | None, absent: Collection[Path]) -> tuple[Path, ...]:
-    """The sources that do not exist or are not mounted now, or are in `absent`. Those in buckets are downloaded."""
+def missing_sources(sources: Sequence[Path], stored: Index | None) -> tuple[Path, ...]:
+    """The sources that do not exist or are not mounted now. Those in buckets are downloaded."""
     were_mounts = frozenset() if stored is None else stored.mounts
-    on_disk = {source for source in sources if address_of_copies(source) is None}
-    return tuple(
-        source
-        for source in sources
-        if source in absent or (source in on_disk and not is_available(source, was_mount=source in were_mounts))
-    )
+    on_disk = (source for source in sources if address_of_copies(source) is None)
+    return tuple(source for source in on_disk if not is_available(source, was_mount=source in were_mounts))
 
 
 def mounted_sources(sources: Sequence[Path], missing: Collection[Path], stored: Index | None) -> tuple[Path, ...]:

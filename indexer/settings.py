@@ -47,8 +47,6 @@ class Options:
     address: str | None = None  # of a Ray cluster, or "auto"; None: one that is started on this machine
     workers: int | None = None  # of the cluster; None: as many as it has cores
     removed: tuple[Path, ...] = ()  # sources to remove from the index
-    absent: tuple[Path, ...] = ()  # sources that count as missing, although something exists at their path
-    keeps_copies: bool = False  # whether the copies of files in buckets are used as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def complete_settings(paths: Sequence[Path], options: Options, stored: Index | N
     model_name = stored_name(options.model) if options.model or stored is None else stored.manifest.model
     untyped = [source for source in sources if not any(source.is_relative_to(path) for path in paths)]
     check_confirmed(place, TrustRequest(None if options.model else model_name, outside(place, untyped)))
-    missing = missing_sources(sources, stored, options.absent)
+    missing = missing_sources(sources, stored)
     root = root_of(sources, stored, place, keeps=not options.removed or bool(missing))
     is_read_otherwise = stored is not None and has_ocr != stored.manifest.has_ocr
     is_read_for_context = options.refresh_context and stored is not None and stored.manifest.embeds_on_refresh

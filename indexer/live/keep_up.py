@@ -60,19 +60,14 @@ class _Updates:
     retry_seconds: float = math.inf  # until the next update even if nothing changes, because the last one failed
     _error: str = ""  # the last one, as a line that is not shown again
     _has_advised: bool = False
-    _watched: Watched | None = None  # of the last update; None after an error
 
     def run(self, watched: Watched) -> float:
         """Run one update; returns how many seconds it took."""
         started = time.monotonic()
-        keeps_copies = watched is self._watched and not watched.is_whole
-        self._watched = None
         try:
-            absent = tuple(source for source in watched.missing if address_of_copies(source) is None)
-            options = Options(index=self.folder, absent=absent, keeps_copies=keeps_copies, wait=True)
-            report = build([], options, Silent(), self.tools)
+            report = build([], Options(index=self.folder, wait=True), Silent(), self.tools)
             seconds = time.monotonic() - started
-            self._watched, self._error, self.retry_seconds = watched, "", math.inf
+            self._error, self.retry_seconds = "", math.inf
             if report.changed:
                 self.say(summary(report))
                 if report.advice and not self._has_advised:

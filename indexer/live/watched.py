@@ -62,8 +62,7 @@ class Watched:
         self.globs = globs
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # a line for the user if events will be missing
-        self.is_whole = True  # whether files in a bucket may have changed as well, by the last report of `wait`
-        self._whole_at = time.monotonic()  # when that was so last
+        self._whole_at = time.monotonic()  # when all files may have changed, by the last report of `wait` that said so
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -90,13 +89,12 @@ class Watched:
             if time.monotonic() > late_at:
                 return self._report_all()
             if any(concerns_walk(one, changed, self.source_globs.get(one, self.globs)) for one in self._folders):
-                self.is_whole = False
                 return True
         return False
 
     def _report_all(self) -> bool:
         """Report that all files may have changed."""
-        self.is_whole, self._whole_at = True, time.monotonic()
+        self._whole_at = time.monotonic()
         return True
 
     def _begin(self) -> None:

@@ -98,7 +98,7 @@ def test_all_may_have_changed_after_a_long_time_without_an_event(docs, monkeypat
     monkeypatch.setattr(module, "WHOLE_SECONDS", 0.1)
     monkeypatch.setattr(module, "CHECK_SECONDS", 0.05)
     watched = Watched([docs])
-    assert watched.wait(threading.Event()) and watched.is_whole
+    assert watched.wait(threading.Event())
 
 
 def test_a_network_file_system_is_checked_periodically(docs, monkeypatch):
