@@ -1,8 +1,7 @@
 """Copy files of a bucket into the user's cache, where they are indexed like the files of any folder."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
@@ -28,29 +27,13 @@ def copied(address: BucketAddress, progress: Display) -> Path:
     """
     folder = copies_of(address)
     try:
-        with _copying_alone(address, folder, progress):
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Several indexes may have the same files, which one run at a time copies.
+        with lock_of(folder.with_name(f"{sha256(folder.name.encode()).hexdigest()}.lock"), wait=True):
             _copy(address, folder, progress)
     except OSError as error:
         raise write_error(folder, error) from None
     return folder
-
-
-@contextmanager
-def _copying_alone(address: BucketAddress, folder: Path, progress: Display) -> Iterator[None]:
-    """Wait until no other run copies the same files: several indexes may have them."""
-    from filelock import Timeout  # imported late, as in `lock_of`
-
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = lock_of(folder.with_name(f"{sha256(folder.name.encode()).hexdigest()}.lock"), wait=True)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        progress.stage(f"Waiting for another run that copies {address}", None)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _copy(address: BucketAddress, folder: Path, progress: Display) -> None:
