@@ -38,7 +38,7 @@ from cdesearch.store.layout import CURRENT, GENERATIONS, KNOWN_FILES, MARK, MARK
 from cdesearch.store.place import Place
 from cdesearch.store.trust import require_own
 from cdesearch.store.write_errors import known_write_error
-from indexer.generations.generation import holds_embeddings, remove
+from indexer.generations.generation import holds_embeddings
 
 PRIVATE = 0o700  # of a new index: it holds the text of files that perhaps only its owner may read
 
@@ -157,18 +157,23 @@ def remove_index(folder: Path) -> list[Path]:
         check_marker(folder)
     with locked(folder, wait=False, renews=True):
         (folder / CURRENT).unlink(missing_ok=True)  # first: from here on, the folder holds no index
-        for generation in generations_in(folder):
-            shutil.rmtree(generation)
-        with suppress(OSError):
-            (folder / GENERATIONS).rmdir()
-        for name in KNOWN_FILES[::-1]:  # the marker last
-            with suppress(PermissionError):  # Windows cannot remove the lock while it is held
-                (folder / name).unlink(missing_ok=True)
+        _remove_known(folder)
     (folder / "lock").unlink(missing_ok=True)
     left = sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     with suppress(OSError):  # it has other contents
         folder.rmdir()
     return left
+
+
+def _remove_known(folder: Path) -> None:
+    """Remove all that a run writes into an index folder, the marker last."""
+    for generation in generations_in(folder):
+        shutil.rmtree(generation)
+    with suppress(OSError):
+        (folder / GENERATIONS).rmdir()
+    for name in KNOWN_FILES[::-1]:
+        with suppress(PermissionError):  # Windows cannot remove the lock while it is held
+            (folder / name).unlink(missing_ok=True)
 
 
 def _prepare(folder: Path, made: list[Path], *, renews: bool) -> None:
@@ -267,11 +272,7 @@ def _remove_made(folder: Path, made: list[Path]) -> None:
         return
     with suppress(OSError):  # a folder that contains other files by now is kept
         if folder / MARKER in made:
-            remove(generations_in(folder))
-            if (folder / GENERATIONS).is_dir():
-                (folder / GENERATIONS).rmdir()
-            for name in KNOWN_FILES[::-1]:  # the marker last
-                (folder / name).unlink(missing_ok=True)
+            _remove_known(folder)
         for path in reversed(made):
             if path.is_dir():
                 path.rmdir()
