@@ -115,26 +115,17 @@ def stream_encoding(stream: BufferedIOBase) -> tuple[str, str]:
     return _encoding(head, sample, None, is_utf8=is_utf8 and not decoder.getstate()[0])
 
 
-def stream_lines(stream: BufferedIOBase, limit: int) -> Iterator[bytes]:
-    """The lines, in UTF-8, of a stream in UTF-8 or in UTF-16 with a mark, of each at most `limit` + 1 bytes.
+def stream_lines(stream: BufferedIOBase, most: int) -> Iterator[str]:
+    """The lines of a stream of any length, with their ends.
 
-    A line that is not UTF-8 is read as Western European.
+    Raises UnreadableError as `stream_encoding` does, and for a line of more than `most` characters.
     """
-    marked = _mark(stream.read(4))
-    stream.seek(0)
-    if marked is None or marked == "utf-8-sig":
-        for line in iter(lambda: stream.readline(limit + 1), b""):
-            try:
-                line.decode()
-            except UnicodeDecodeError:
-                yield line.decode("utf-8", _BY_LINE["cp1252"]).encode()
-            else:
-                yield line
-        return
-    lines = io.TextIOWrapper(cast(BinaryIO, stream), marked, "replace")
+    lines = io.TextIOWrapper(cast(BinaryIO, stream), *stream_encoding(stream), newline="")
     try:
-        while text := lines.readline(limit + 1):
-            yield text.encode()
+        for number, line in enumerate(iter(lambda: lines.readline(most), ""), start=1):
+            if len(line) >= most:
+                raise UnreadableError(f"line {number} is longer than {most / 1e6:g} million characters")
+            yield line
     finally:
         lines.detach()  # the caller closes the stream
 

@@ -1,14 +1,13 @@
 """Read tables in CSV, TSV and Parquet files: a row is a record, or the line of a table."""
 
 import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice, zip_longest
 from statistics import median, mode
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any
 
-from indexer.formats.encoding import stream_encoding
+from indexer.formats.encoding import stream_lines
 from indexer.formats.fields import MAX_FIELDS
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, Row, find_columns, listed, row_documents
@@ -73,30 +72,20 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
     delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
     csv.field_size_limit(MAX_FIELD)
-    lines = io.TextIOWrapper(cast(BinaryIO, file.stream), *stream_encoding(file.stream), newline="")
+    lines = stream_lines(file.stream, MAX_FIELD)
+    first = [*islice(lines, FIRST_ROWS)]
+    start, before = first[0].strip("\r\n") if first else "", 0
+    if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
+        delimiter, before = start[4], 1
+    else:
+        delimiter = _delimiter(first, delimiters, known)
+    rows, begin = csv.reader(chain(first[before:], lines), delimiter=delimiter), before + 1
     try:
-        bounded = _bounded(lines)
-        first = [*islice(bounded, FIRST_ROWS)]
-        start, before = first[0].strip("\r\n") if first else "", 0
-        if start[:4].lower() == "sep=" and len(start) == 5:  # a first line for Excel, which names the delimiter
-            delimiter, before = start[4], 1
-        else:
-            delimiter = _delimiter(first, delimiters, known)
-        rows, begin = csv.reader(chain(first[before:], bounded), delimiter=delimiter), before + 1
         for row in rows:
             yield begin, row
             begin = before + rows.line_num + 1
     except csv.Error as error:
         raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
-    finally:
-        lines.detach()  # the caller closes the stream
-
-
-def _bounded(lines: TextIO) -> Iterator[str]:
-    for number, line in enumerate(iter(lambda: lines.readline(MAX_FIELD), ""), start=1):
-        if len(line) >= MAX_FIELD:
-            raise UnreadableError(f"line {number} is longer than {len(line) / 1e6:g} million characters")
-        yield line
 
 
 def _delimiter(lines: Sequence[str], delimiters: str, known: Sequence[str | None]) -> str:

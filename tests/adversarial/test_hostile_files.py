@@ -36,7 +36,7 @@ REFUSED = {
     "nested too deep": "tags.xml deep_100000.html nested.jsonl",
     "declares XML entities": "laughs.odt laughs_utf16.odt network.odt laughs.xlsx file.epub",
     "binary": "noise.txt short_noise.txt picture.txt",
-    "line 1 is longer than 50 MB": "endless_line.jsonl.gz",
+    "line 1 is longer than 50 million characters": "endless_line.jsonl.gz",
     "line 2 is longer than 20 million characters": "endless_line.csv.gz",
     "line 2": "huge_field.csv",
     "more than 3,000,000 values": "many_values.jsonl.gz",
