@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from heapq import nsmallest
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 
@@ -117,13 +116,8 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
 
 
 def some_texts(spool: Spool, count: int) -> list[str]:
-    """The `count` texts of the spooled chunks with the lowest hashes, or all if there are fewer; no text twice."""
-    chosen: dict[str, str] = {}
-    for row in spool.rows("content_hash", "text"):
-        chosen[row[0]] = row[1]
-        if len(chosen) > 2 * count:
-            chosen = dict(nsmallest(count, chosen.items()))
-    return [text for _, text in nsmallest(count, chosen.items())]
+    """The texts of the first `count` chunks, no text twice."""
+    return list(dict.fromkeys(text for (text,) in islice(spool.rows("text"), count)))
 
 
 def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:
