@@ -57,8 +57,9 @@ _CONTROL = re.compile(rb"[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
 ENCODED = 1000  # letters of Base64 without a blank are no text
 KEY_MARKS = "KEY-----", "-----END"  # without a blank between them if line ends are written as \\n
 _PICTURE = re.compile(r"data:[\w.+-]{1,99}\\?/[\w.+;=-]{1,199},[^\s\"'()<>]{200,}")  # written into a text
-_DRAWING = re.compile(r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b", re.IGNORECASE)
-_DRAWING_END = re.compile(r"(?:</|%3C/)svg(?:>|%3E)", re.IGNORECASE)
+_DRAWING = re.compile(
+    r"data:image/svg\+xml[\w;=-]{0,99},[ ]?(?:<|%3C)svg\b.{0,50000}?(?:</|%3C/)svg(?:>|%3E)", re.IGNORECASE | re.DOTALL
+)
 # The same in lines of Base64, which the files of some programs and mails have.
 _WRAPPED = re.compile(
     r"data:[\w.+-]{1,99}/[\w.+;=-]{1,199},[A-Za-z0-9+/]{0,999}(?:\n[A-Za-z0-9+/]{40,999})+(?:\n?[A-Za-z0-9+/]{0,99}=?=?(?=[)\"'>]))?"
@@ -133,8 +134,9 @@ def stream_lines(stream: BufferedIOBase, most: int) -> Iterator[str]:
 def without_data(text: str) -> str:
     """The text with "…" for each picture that is written into it, and for other data in Base64."""
     if "data:" in text:
-        text = _without_drawings(_PICTURE.sub("…", text))
-        text = _WRAPPED.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
+        text = _PICTURE.sub("…", text)
+        for pattern in (_DRAWING, _WRAPPED):
+            text = pattern.sub(lambda found: "…" + "\n" * found[0].count("\n"), text)
     # An expression that looks at each letter would take as long as the rest of reading.
     sampled = range(0, len(text), ENCODED // 2)
     if any(_HALF_IN_LINES.match(text, start) for start in sampled):
@@ -148,15 +150,6 @@ def _without_letters(found: re.Match[str]) -> str:
     """What stands for letters of Base64: the marks of a key remain, so that it can be known as one."""
     is_key = found[0].startswith(KEY_MARKS[0]) and found[0].endswith(KEY_MARKS[1])
     return "…".join(KEY_MARKS) if is_key else "…"
-
-
-def _without_drawings(text: str) -> str:
-    """The text without pictures in SVG that are written into an address as they are."""
-    kept, position = "", 0
-    while (start := _DRAWING.search(text, position)) and (end := _DRAWING_END.search(text, start.end())):
-        kept += text[position : start.start()] + "…" + "\n" * text.count("\n", start.start(), end.end())
-        position = end.end()
-    return kept + text[position:]
 
 
 def without_surrogates(text: str) -> str:
