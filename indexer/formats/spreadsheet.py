@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from itertools import count, pairwise
+from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -39,21 +39,14 @@ Row = tuple[int, list[Cell]]  # the number of the row, from 1, and its cells, at
 
 
 def sheet_documents(file: OpenFile, title: str, sheets: Iterable[tuple[str, Iterable[Row]]]) -> Iterator[Document]:
-    """The documents of the sheets that have text. A name that a broken file uses twice gets a number.
-
-    Raises UnreadableError if there are no sheets, or too much text.
-    """
-    used: set[str] = set()
-    for given, rows in sheets:
-        name = shown = " ".join(given.split())[:MAX_TITLE] or "Sheet"
-        numbers = count(2)
-        while name in used:
-            name = f"{shown} ({next(numbers)})"
-        used.add(name)
-        document = sheet_document(file, title, name, rows)
+    """The documents of the sheets that have text; raises UnreadableError if there are no sheets, or too much text."""
+    has_sheets = False
+    for name, rows in sheets:
+        has_sheets = True
+        document = sheet_document(file, title, " ".join(name.split())[:MAX_TITLE] or "Sheet", rows)
         if document.text:
             yield document
-    if not used:
+    if not has_sheets:
         raise UnreadableError("broken file without sheets")
 
 
