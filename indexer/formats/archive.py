@@ -13,16 +13,7 @@ from typing import IO, Any, BinaryIO, cast
 
 from indexer.formats.byproducts import byproduct_rule, secret_rule
 from indexer.formats.encoding import without_surrogates
-from indexer.formats.format import (
-    SHOWN_LINES,
-    Document,
-    Format,
-    GeneratedError,
-    OpenFile,
-    ReadFile,
-    UnreadableError,
-    read_part,
-)
+from indexer.formats.format import Document, Format, GeneratedError, OpenFile, ReadFile, UnreadableError, read_part
 from indexer.formats.package import BROKEN
 from indexer.formats.unknown import SNIFFED, check_text, rule_without_text
 
@@ -50,7 +41,6 @@ class Archive(Format):
         if file.is_in_archive:
             raise UnreadableError("an archive in an archive")
         n_members, left, is_read, name = 0, MAX_UNPACKED, False, ""
-        others: list[str] = []  # the first files that a walk ignores
         try:
             for given, opened in self.members(file):
                 parts = without_surrogates(given).replace("\\", "/").split("/")
@@ -66,7 +56,6 @@ class Archive(Format):
                 try:
                     data = _unpacked(name, opened, is_known=is_known)
                 except GeneratedError:
-                    others += [name] if len(others) < SHOWN_LINES else []
                     continue
                 except UnreadableError as error:
                     file.left_out.add(name, f"cannot be read: {error}", "file")
@@ -85,8 +74,6 @@ class Archive(Format):
             file.left_out.add(name, "is followed by a broken part", "file")
         if file.left_out.n_lines and not is_read:
             raise UnreadableError(f"none of its files can be read: {file.left_out.problems}")
-        if others and not is_read:
-            raise UnreadableError(f"none of its files is of a kind that is read, such as {', '.join(others)}")
 
     def _read_text(self, file: OpenFile) -> Iterator[Document]:
         """Read a file whose name no format lists, if it is text or mail."""

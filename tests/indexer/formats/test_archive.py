@@ -101,11 +101,8 @@ def test_what_cannot_be_read_is_counted():
     )
 
 
-def test_an_archive_of_which_nothing_is_read_says_so_and_credentials_are_named():
-    with pytest.raises(
-        UnreadableError, match=r"none of its files is of a kind that is read, such as a\.png, \.b/c\.md"
-    ):
-        documents("a.zip", zipped({"a.png": b"x", ".b/c.md": b"the cat"}))
+def test_credentials_in_an_archive_are_named_and_what_a_folder_would_ignore_is_not():
+    assert documents("a.zip", zipped({"a.png": b"x", ".b/c.md": b"the cat"})) == ([], "")
     found, left_out = documents("a.zip", zipped({"a.md": b"the cat", "key/id_rsa": b"x"}))
     assert (
         len(found) == 1
