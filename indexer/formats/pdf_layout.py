@@ -39,10 +39,9 @@ _PAGE = re.compile(
     r"\b(?:page|pg\.|p\.|seite|página|pagina|sida|side|strana|стр\.)\s*(?:\d+|[ivxlc]+\b)"
     rf"{_OF_ALL}|\b\d+\s*\|\s*p\s?a\s?g\s?e\b|第\s*\d+\s*[页頁ペ]", re.IGNORECASE,
 )  # fmt: skip
-_NUMBER = re.compile(rf"(\W*(?:[A-Z][-.\u2013]?|\d\d?[-.\u2013])??)(\d+|\b[ivxlc]+\b){_OF_ALL}\W*", re.IGNORECASE)
+_NUMBER = re.compile(rf"(\W*(?:[A-Z][-.\u2013]?|\d\d?[-.\u2013])??)(\d+){_OF_ALL}\W*", re.IGNORECASE)
 _APART = re.compile(r"\t|\s[|•·\u2013\u2014-]\s")
 _EDGE = re.compile(r"(?<=^\d) |(?<=^\d\d) |(?<=^\d\d\d) | (?=\S+$)")
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 # The height in points, the text, perhaps without the number of the page, and how far it is from the number in the file
 _Key = tuple[int, str, int]
@@ -201,11 +200,4 @@ def _row_keys(row: Sequence[Segment], page: int) -> Iterator[tuple[str, int]]:
     pieces = _APART.split(text)
     for n, piece in enumerate(pieces):
         if found := _NUMBER.fullmatch(piece):
-            yield "\t".join([*pieces[:n], f"{found[1]}#", *pieces[n + 1 :]]), _value(found[2].lower()) - page
-
-
-def _value(number: str) -> int:
-    if number.isdecimal():
-        return int(number[:9])
-    values = [_ROMAN[letter] for letter in number]
-    return sum(-one if one < after else one for one, after in zip(values, [*values[1:], 0], strict=True))
+            yield "\t".join([*pieces[:n], f"{found[1]}#", *pieces[n + 1 :]]), int(found[2][:9]) - page
