@@ -24,7 +24,7 @@ from indexer.generations.lock import Target, open_target
 from indexer.job import BuildJob
 from indexer.places import index_place, local_source, note_outer_index
 from indexer.plan import Plan, plan_build
-from indexer.read_files import Engine, Local
+from indexer.read_files import Engine, local_engine
 from indexer.settings import Options, Settings, complete_settings, record_confirmation
 from indexer.staleness import staleness
 from indexer.summary import Report
@@ -137,7 +137,7 @@ class _Run:
             return
         if self.options.engine == "ray":
             self.progress.note(LOCAL_UPDATE)
-        yield Local(pool, encoder)
+        yield local_engine(pool, encoder)
 
 
 def _note_before(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -98,25 +97,21 @@ def why_nothing_was_read(plan: Plan) -> str:
     return "Its files contain no text." if plan.files else "It contains no files."
 
 
-class Engine(Protocol):
+@dataclass(frozen=True, slots=True)
+class Engine:
     """Reads files and embeds chunks for a build, which does everything else itself."""
 
-    def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
-        """Read files into `spool`, in their order, and close it; `advance` is called with 1 after each file."""
-
-    @property
-    def embed(self) -> Embed:
-        """Embeds every text of documents that are not in a set, and yields whenever vectors are stored."""
+    # Reads files into a spool, in their order, and closes it; the last argument is called with 1 after each file.
+    read: Callable[[Sequence[Source], Reading, Spool, Advance], FilesRead]
+    embed: Embed
 
 
-class Local:
-    """Reads in the processes of a pool, which it ends then, and embeds in this process."""
+def local_engine(pool: Pool, encoder: Encoder) -> Engine:
+    """The engine that reads in the processes of a pool, which it ends then, and embeds in this process."""
 
-    def __init__(self, pool: Pool, encoder: Encoder) -> None:
-        self._pool = pool
-        self.embed = embed_windows if encoder.joins_chunks else embed_spool
+    def read(sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
+        found = read_files(sources, reading, pool, spool, advance)
+        pool.close()
+        return found
 
-    def read(self, sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
-        read = read_files(sources, reading, self._pool, spool, advance)
-        self._pool.close()
-        return read
+    return Engine(read, embed_windows if encoder.joins_chunks else embed_spool)

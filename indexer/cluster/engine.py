@@ -24,7 +24,7 @@ from indexer.embedding.embed import CONTINUES, Texts
 from indexer.embedding.embedding_cache import Embedded
 from indexer.embedding.spool import KEY, Spool
 from indexer.files.outcome import Source
-from indexer.read_files import FilesRead, read_files
+from indexer.read_files import Advance, Engine, FilesRead, read_files
 from indexer.settings import Options, Settings
 from indexer.workers.messages import Reading, tasks_of
 from indexer.workers.pool import Pool
@@ -33,11 +33,10 @@ GROUP_BYTES = 8_000_000  # of files that one task reads, which takes seconds; a 
 GROUP_FILES = 1_000
 AHEAD = 2  # windows that a worker has been given, so that it does not wait for the next one
 
-Advance = Callable[[int], None]
 Window = tuple[list[str], list[str]]  # the keys of texts that are embedded together, and the texts
 
 
-class OnCluster:
+class _Cluster:
     """Reads groups of files in tasks, and embeds windows of chunks in workers with a model."""
 
     def __init__(self, session: Session, settings: Settings, encoder: Encoder, device: Device) -> None:
@@ -139,7 +138,7 @@ def _windows_to_embed(given: Texts) -> Iterator[Window]:
 
 
 @contextmanager
-def cluster_engine(options: Options, settings: Settings, encoder: Encoder, progress: Progress) -> Iterator[OnCluster]:
+def cluster_engine(options: Options, settings: Settings, encoder: Encoder, progress: Progress) -> Iterator[Engine]:
     """The engine for one build; raises ClusterError, and InputError for a model with which a cluster cannot build."""
     if isinstance(settings.model, EndpointModel):
         raise InputError("A model on a server cannot be used with --engine ray.", "Leave --engine out.")
@@ -152,7 +151,8 @@ def cluster_engine(options: Options, settings: Settings, encoder: Encoder, progr
     with connected(options.address, options.workers) as session:
         if options.device == "cuda" and not session.n_gpus:
             raise InputError("The cluster has no GPU.", "Leave --device out.")
-        yield OnCluster(session, settings, encoder, options.device)
+        cluster = _Cluster(session, settings, encoder, options.device)
+        yield Engine(cluster.read, cluster.embed)
 
 
 HEAD_SECONDS = 10.0  # in which the head of the cluster must answer
