@@ -10,7 +10,6 @@ from pathlib import Path
 from cdesearch.builders import UnreadFile
 from cdesearch.store.filesystem import relative_posix
 from cdesearch.store.opening import NOT_REGULAR, open_regular
-from cdesearch.terminal import counted
 from indexer.formats.format import GeneratedError, UnreadableError, suffix_of
 from indexer.formats.registry import format_of
 from indexer.formats.unknown import check_text, rule_without_text
@@ -71,7 +70,7 @@ def file_outcome(
     if not stat.S_ISREG(found.st_mode):
         return UnreadFile(path, NOT_REGULAR)
     if found.st_size > max_bytes and not _is_streamed(Path(location), top):
-        return UnreadFile(path, f"larger than {_size(max_bytes)} (--max-file-size)")
+        return UnreadFile(path, f"larger than {max_bytes / 1e6:g} MB (--max-file-size)")
     blocks: int | None = getattr(found, "st_blocks", None)  # of 512 bytes; Windows has none
     if found.st_size > max_bytes and blocks is not None and blocks * 512 * MOST_COMPRESSED < found.st_size:
         return UnreadFile(path, "a sparse file: almost nothing of it is on the disk")
@@ -107,11 +106,3 @@ def unknown_outcome(name: str, shown: str, size: int, location: str, top: Path) 
         except UnreadableError as error:
             return UnreadFile(shown, as_utf8(str(error)))
     return None
-
-
-def _size(n_bytes: int) -> str:
-    """A number of bytes with a suitable unit, such as "20 MB"."""
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if n_bytes >= unit:
-            return f"{n_bytes / unit:.12g} {name}"
-    return counted(n_bytes, "byte")
