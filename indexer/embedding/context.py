@@ -15,8 +15,8 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.filesystem import put_in_place
-from indexer.embedding.document_vectors import BLOCK, in_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.fill import BLOCK, in_documents
 from indexer.embedding.spool import KEY, Spool
 from indexer.generations.tables import Tables
 

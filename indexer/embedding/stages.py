@@ -23,8 +23,8 @@ from cdesearch.store.layout import PLAN
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.vector_format import VectorFormat
 from indexer.embedding.context import fit_whitening, sample_vectors
-from indexer.embedding.document_vectors import encoded_documents
 from indexer.embedding.embedding_cache import EmbeddingCache
+from indexer.embedding.fill import encoded_documents
 from indexer.embedding.spool import KEY, Spool
 from indexer.generations.generation import new_generation, swap_in
 from indexer.generations.tables import Tables
