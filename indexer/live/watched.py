@@ -62,7 +62,7 @@ class Watched:
         self.globs = globs
         self.source_globs = source_globs  # of sources that have globs of their own
         self.problem: str | None = None  # a line for the user if events will be missing
-        self._whole_at = time.monotonic()  # when all files may have changed, by the last report of `wait` that said so
+        self._whole_at = time.monotonic()  # when all files may last have changed
         self._devices: dict[Path, int] = {}  # on which each source was first seen
         self._begin()
 
@@ -78,24 +78,19 @@ class Watched:
             # The sources have to be checked after that time even if there is no event.
             seconds = FILE_SECONDS if self._has_files else MISSING_SECONDS if self.missing else CHECK_SECONDS
             changed = self._events(min(seconds, most_seconds), stop)
-            identities = {source: self._identity(source) for source in self.sources}
-            if identities != self._identities:
+            has_others = {source: self._identity(source) for source in self.sources} != self._identities
+            if has_others:
                 self._begin()
-                return self._report_all()
             is_silent = self.problem is not None
             late_at = min(
                 started + SILENT_SECONDS if is_silent else self._whole_at + WHOLE_SECONDS, started + most_seconds
             )
-            if time.monotonic() > late_at:
-                return self._report_all()
+            if has_others or time.monotonic() > late_at:  # all files may have changed
+                self._whole_at = time.monotonic()
+                return True
             if any(concerns_walk(one, changed, self.source_globs.get(one, self.globs)) for one in self._folders):
                 return True
         return False
-
-    def _report_all(self) -> bool:
-        """Report that all files may have changed."""
-        self._whole_at = time.monotonic()
-        return True
 
     def _begin(self) -> None:
         """Watch the sources that exist now. All changes after this call are reported."""
