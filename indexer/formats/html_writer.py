@@ -25,7 +25,8 @@ APART = {"option", "text", "tspan", "button", "select"}  # blanks separate them 
 TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "month")  # inputs whose value is text
 MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
-MAX_OPEN = 8  # links and emphases in one another
+LISTS, INDENT = {"ul", "ol", "menu"}, "    "  # of an item within another
+MAX_OPEN = 8  # links and emphases in one another, and list items that have an indent of their own
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
 SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em"}
@@ -145,13 +146,13 @@ class Writer:
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
-            self._put(f"\n{self._mark_of_item(node)} ")
+            self._put(f"\n{INDENT * min(len(self._items), MAX_OPEN)}{self._mark_of_item(node)} ")
             self._items.append(len(self._parts))
         elif tag == "br":
             self._put("\n")
         elif tag in BLOCKS or tag in ("tr", "td", "th"):
             self._below = {}
-            self._put("\n\n")
+            self._put("" if self._items and tag in LISTS else "\n\n")  # an item begins a line itself
         if tag == "textarea" or (tag == "input" and node.attributes.get("type") in TYPED):
             self._text(f" {node.attributes.get('value') or node.attributes.get('placeholder') or ''} ")
         if tag in APART:
