@@ -193,7 +193,8 @@ class RunningServer:
                 answer["milliseconds"] / 1000,
                 answer["generation"],
                 str(answer["stage"]),
-                answer["unknown_name"],
+                searched=answer["searched"],
+                unknown_name=answer["unknown_name"],
             )
         except FAILURES:
             return None

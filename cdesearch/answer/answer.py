@@ -8,7 +8,7 @@ from cdesearch.answer.endpoint import ChatStream, Endpoint, Message
 from cdesearch.answer.extract import Candidate, CorpusView, extract
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Fence, Passage
-from cdesearch.search.result import seem_to_answer
+from cdesearch.search.result import LIKELY, seem_to_answer
 from cdesearch.store.schema import Hit
 
 NOTHING = "Nothing in the index answers this."
@@ -37,6 +37,8 @@ class Answer:
     model: str | None = None  # the language model that has written the answer
     n_removed: int = 0  # the number of citations that were removed because they named no passage
     n_unsourced: int = 0  # the number of sentences without a citation, which are marked in the text
+    is_likely: bool = True  # whether a passage is more likely relevant than not
+    searched: str | None = None  # was searched for in place of the question, of which words are in no text
     unknown_name: str | None = None  # a name in the question that no text of the index has
 
     @property
@@ -64,7 +66,7 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
     its citations are 1, 2, 3. Passages with a lower confidence than LEAST_QUOTED, or LEAST_SHARE of the best one, are
     not quoted.
     """
-    most = max((hit.confidence or 0.0 for hit in hits), default=0.0)
+    most = max((1.0 if hit.confidence is None else hit.confidence for hit in hits), default=0.0)
     limit = max(LEAST_QUOTED, LEAST_SHARE * most)
     likely = {hit.chunk.id for hit in hits if hit.confidence is None or hit.confidence >= limit}
     passages = sorted(passages, key=lambda passage: likely.isdisjoint(passage.chunk_ids))
@@ -74,7 +76,8 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
     others = (number for number in range(len(passages)) if number not in cited)
     quotes = [replace(quote, passage=cited.index(quote.passage)) for quote in quotes]
     ordered = tuple(passages[number] for number in (*cited, *others))
-    return Answer("\n".join(map(_cited, quotes)), ordered, tuple(range(1, len(cited) + 1)), tuple(quotes))
+    text, numbers = "\n".join(map(_cited, quotes)), tuple(range(1, len(cited) + 1))
+    return Answer(text, ordered, numbers, tuple(quotes), is_likely=bool(quotes) and most >= LIKELY)
 
 
 def _cited(quote: Candidate) -> str:

@@ -17,7 +17,7 @@ from cdesearch.errors import LanguageModelError, QueryError
 from cdesearch.search.passage_lines import best_row, query_words
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import no_text_contains
+from cdesearch.search.result import no_text_contains, shown_instead
 from cdesearch.search.searcher import Searcher
 from cdesearch.terminal import counted, open_console, printable
 
@@ -55,13 +55,15 @@ class AnswerPrinter:
         if not answer.is_answered:
             if not self._has_text and not has_failed:  # the text of a model says itself that it found no answer
                 self._console.print(NOTHING)
-            self._note_unknown_name(answer)
+            self._note_words(answer)
             return
         if answer.cited:
             self._console.print()
         for number in sorted(answer.cited):
             self._console.print(self._source(answer, number))
-        self._note_unknown_name(answer)
+        self._note_words(answer)
+        if not answer.is_likely:
+            self._note("This is a possible answer, but not a likely one.")
         if has_failed:  # the error is the last line
             return
         if answer.n_removed:
@@ -86,7 +88,9 @@ class AnswerPrinter:
         styled.highlight_regex(_CITATION, "bold cyan")
         return styled
 
-    def _note_unknown_name(self, answer: Answer) -> None:
+    def _note_words(self, answer: Answer) -> None:
+        if answer.searched:
+            self._note(printable(shown_instead(answer.searched)))
         if answer.unknown_name:
             self._note(no_text_contains(answer.unknown_name))
 
@@ -103,13 +107,15 @@ def found_answer(
     """
     if question.lists is not None:
         raise QueryError("The question names only where to search.", "Add the words of a question.")
-    result, encoder, words = searcher.search(question), searcher.encoder, query_words(question.text)
+    result, encoder = searcher.search(question), searcher.encoder
+    question = replace(question, text=result.searched or question.text)
+    words = query_words(question.text)
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     if is_written and passages:
         return passages, None
     corpus = CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
-    answer = replace(quoted_answer(question.words, result, passages, corpus), unknown_name=result.unknown_name)
-    return answer.passages, answer
+    answer = quoted_answer(question.words, result, passages, corpus)
+    return answer.passages, replace(answer, searched=result.searched, unknown_name=result.unknown_name)
 
 
 def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | None, seconds: float) -> dict[str, Any]:
@@ -117,6 +123,8 @@ def answer_as_json(question: str, answer: Answer, failure: LanguageModelError | 
     return {
         "question": question,
         "answered": answer.is_answered and failure is None,
+        "likely": answer.is_likely,
+        "searched": answer.searched,
         "unknown_name": answer.unknown_name,
         "answer": answer.text,
         "model": answer.model,

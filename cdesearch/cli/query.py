@@ -19,7 +19,7 @@ from cdesearch.cli.hits.render import (
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult, no_text_contains
+from cdesearch.search.result import SearchResult, no_text_contains, shown_instead
 from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index, open_each, outer_index
@@ -126,6 +126,8 @@ def _note_filters(options: QueryOptions, service: SearchService) -> None:
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
     """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
+    if result.searched:
+        _note(printable(shown_instead(result.searched)))
     if result.unknown_name and options.format != "grep":
         _note(no_text_contains(result.unknown_name))
     if not kept.hits:
@@ -140,7 +142,7 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
 
     In the form of grep, a hit without a line that matches is none.
     """
-    text = options.request.text
+    text = result.searched or options.request.text
     shown = Shown(
         text,
         lambda hit: root_of(service, hit),
@@ -151,9 +153,9 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
     if options.format == "json":
         roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
         several = {"indexes": roots} if len(roots) > 1 else {}
-        print_json(result_as_json(text, options.request.mode, result, shown.root_of) | several)
+        print_json(result_as_json(options.request.text, options.request.mode, result, shown.root_of) | several)
     elif options.format == "jsonl":
-        for hit in result_as_json(text, options.request.mode, result, shown.root_of)["hits"]:
+        for hit in result_as_json(options.request.text, options.request.mode, result, shown.root_of)["hits"]:
             print_json(hit)
     elif options.format == "llm" and result.hits:
         _show_passages(text, result, service)

@@ -90,6 +90,7 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
     if not query.words:
         raise QueryError("A hit of a query without words has no scores.", "Add words to search for.")
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
+    query = reader.respelled(query, unknown_words(index, query.words))
     with index.checks.reporting_damage():
         row, chunk = _found(index, chunk_id)
         vectors, tokens = encoder.encode_queries([query.words], index.context_for(encoder))
@@ -158,20 +159,18 @@ def _words(reader: GenerationReader, query: SearchRequest, row: int, chunk: Chun
     exact = {term: exact_hits(reader.index, term, query.words, condition) for term in exact_terms(query.words)}
     asked = Counter(runs_of(query.words))
     searched = frozenset(runs_of(Languages.of(reader.index.manifest).searched(query.words)))
-    unknown = unknown_words(reader.index, query.words)
     words = [
-        _word(reader, word, times, chunk, unknown) if word in searched else Word(word, 0, 0.0, 0, 0.0)
+        _word(reader, word, times, chunk) if word in searched else Word(word, 0, 0.0, 0, 0.0)
         for word, times in list(asked.items())[:MAX_WORDS]
     ]
     return (*words, *_terms(exact, row, chunk.text, reader.index.manifest.n_chunks))
 
 
-def _word(reader: GenerationReader, word: str, times: int, chunk: Chunk, unknown: Collection[str]) -> Word:
+def _word(reader: GenerationReader, word: str, times: int, chunk: Chunk) -> Word:
     n_chunks = reader.index.manifest.n_chunks
-    unknown = [word] if word in unknown else []
-    search = text_search(reader.index, word, unknown).select(["_score"]).with_row_id()
+    search = text_search(reader.index, word).select(["_score"]).with_row_id()
     n_found = read_table(reader.index, search.limit(n_chunks)).num_rows
-    search = text_search(reader.index, word, unknown).select(["_score"])
+    search = text_search(reader.index, word).select(["_score"])
     scores = read_table(reader.index, search.where(f"id = {quoted(chunk.id)}").limit(1))["_score"].to_pylist()
     count = _count(word, chunk.text, reader.index.manifest.languages) if scores else 0
     return Word(word, n_found, idf(n_found, n_chunks), count, times * float(scores[0]) if scores else 0.0)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -30,9 +30,8 @@ COMPOUND_WEIGHT = 0.25  # of their BM25 scores
 NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its text
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 MOST_ALONE = 50  # words of a query that are searched for one by one
-LEAST_MISSPELLED, MOST_MISSPELLED = 6, 4  # letters of a word that may be misspelled, and of how many in a query
+LEAST_MISSPELLED, MOST_MISSPELLED = 4, 4  # letters of a word that may be misspelled, and of how many in a query
 LEAST_NAME, MOST_NAMES = 3, 4  # letters of a name that the corpus may lack, and names of a query that are looked up
-MISSPELLED_WEIGHT = 0.5  # of words like a word that the corpus does not contain
 NO_WORD = "\0"  # LanceDB accepts no query without words
 MOST_JOINED = 12  # words of a query that compounds are looked up for
 _NUMBERED = re.compile(r"(?=(?:.*\d){2})(?=.*[^\W\d_])[\w-]{3,30}")  # a word of letters and several digits
@@ -52,10 +51,17 @@ class ExactHits:
     added: Scores  # (n,) the evidence of the term, which is added to the BM25 scores
 
 
-def lexical_hits(
-    index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int
-) -> "tuple[pa.Table, bool]":
-    """The `limit` chunks with the highest lexical scores, `_score`, and whether no other chunk may be a hit.
+@dataclass(frozen=True, slots=True)
+class LexicalHits:
+    """The n best chunks by the words of a query."""
+
+    table: "pa.Table"  # (n rows) `_rowid`, `_score` and the columns of the search
+    is_complete: bool  # whether no other chunk may be a hit
+    unknown: tuple[str, ...]  # words of the query that no chunk contains
+
+
+def lexical_hits(index: Index, query: str, condition: str | None, columns: Sequence[str], limit: int) -> "LexicalHits":
+    """The `limit` chunks with the highest lexical scores.
 
     Every hit must contain one of the quoted phrases of the query if the query has no other words, or if it is short and
     any chunk contains one. The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
@@ -63,29 +69,24 @@ def lexical_hits(
     """
     exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
     found = read_candidates(index, text_search(index, query), ["_score", "words", *columns], limit, condition)
-    if unknown := unknown_words(index, query, found["words"].to_pylist()):
-        found = read_candidates(index, text_search(index, query, unknown), ["_score", *columns], limit, condition)
+    unknown = unknown_words(index, query, found["words"].to_pylist())
     found = found.select(["_rowid", "_score", *columns])
     phrases = [hits for term, hits in exact.items() if term.is_phrase]
     is_found = any(hits.table.num_rows for hits in phrases)
     if not is_quoted(query) and not (is_found and demands_phrases(query)):
         phrases = []
     table = _with_exact(found, phrases, [*exact.values()], limit) if exact else found
-    return table, bool(phrases)
+    return LexicalHits(table, bool(phrases), tuple(unknown))
 
 
-def text_search(index: Index, query: str, unknown: Sequence[str] = ()) -> Any:
-    """The search for the words of a query, in texts and in the names of their files.
-
-    For the `unknown` ones, which the corpus does not contain, it searches for words that differ in one letter or in the
-    order of two.
-    """
+def text_search(index: Index, query: str) -> Any:
+    """The search for the words of a query, in texts and in the names of their files."""
     search = index.async_chunks.query()  # loads LanceDB; while another thread loads it, its modules are incomplete
-    return search.nearest_to_text(_any_of(searched_words(index, query), _alike(index, unknown)))
+    return search.nearest_to_text(any_of(searched_words(index, query)))
 
 
 def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[str]:
-    """The long words of a query that the corpus does not contain in any form.
+    """The words of a query, of LEAST_MISSPELLED letters or more, that the corpus does not contain in any form.
 
     `found` are the words of some of its chunks.
     """
@@ -120,34 +121,18 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
     )
     for name in islice(unseen, MOST_NAMES):
         words = searched_words(index, name)
-        alike = [name] if len(name) >= LEAST_MISSPELLED else []
-        if words and not _is_known(index, words, alike):
+        if words and not _is_known(index, words):
             return name
     return None
 
 
-def _is_known(index: Index, words: Mapping[str, float], alike: Sequence[str] = ()) -> bool:
-    search = index.async_chunks.query().nearest_to_text(_any_of(words, _alike(index, alike)))
+def _is_known(index: Index, words: Mapping[str, float]) -> bool:
+    search = index.async_chunks.query().nearest_to_text(any_of(words))
     return bool(read_candidates(index, search, ["_score"], 1, None).num_rows)
 
 
-def _alike(index: Index, unknown: Sequence[str]) -> Iterator[Any]:
-    """Yield the queries of LanceDB for stems that differ from that of an `unknown` word in one letter, and for the
-    stems of all words that differ from it in the order of two neighbouring letters.
-    """
-    from lancedb import query as lance
-
-    match: Any = lance.MatchQuery
-    for word in unknown:
-        swapped = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
-        stems = dict.fromkeys(stem for one in swapped for stem in searched_words(index, one))
-        stem = next(iter(searched_words(index, word)))
-        yield match(stem, "words", boost=MISSPELLED_WEIGHT, fuzziness=1, prefix_length=1)
-        yield match(" ".join(stems), "words", boost=MISSPELLED_WEIGHT)
-
-
-def _any_of(words: Mapping[str, float], alike: Iterable[Any] = ()) -> Any:
-    """The query of LanceDB for chunks with any of these words, each with its weight, or for any of the queries `alike`.
+def any_of(words: Mapping[str, float]) -> Any:
+    """The query of LanceDB for chunks with any of these words, each with its weight.
 
     LanceDB computes several queries of one word each faster than one of many, up to a number of them.
     """
@@ -162,7 +147,7 @@ def _any_of(words: Mapping[str, float], alike: Iterable[Any] = ()) -> Any:
         parts = [(" ".join(word for word in words if words[word] == weight), weight) for weight in {*words.values()}]
     columns = {"words": 1.0, "names": NAMES_WEIGHT}
     each = [match(part, column, boost=weight * share) for part, weight in parts for column, share in columns.items()]
-    return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in (*each, *alike)])
+    return lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in each])
 
 
 def searched_words(index: Index, query: str) -> dict[str, float]:
@@ -247,7 +232,7 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
         for words in needed
         if words
     ]
-    others = _any_of(searched_words(index, query))
+    others = any_of(searched_words(index, query))
     return search.nearest_to_text(lance.BooleanQuery([*every, (lance.Occur.SHOULD, others)]))
 
 

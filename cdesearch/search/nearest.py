@@ -39,6 +39,7 @@ class Found:
     paths: Sequence[str]  # (n,) of their files, or empty if the query did not select them
     tokens: Sequence[bytes]  # (n,) for late interaction, or empty if the query did not select them
     is_complete: bool = False  # whether no other chunk may be a hit
+    unknown: tuple[str, ...] = ()  # words of the query that no chunk contains
 
     @classmethod
     def from_table(cls, index: Index, table: Any, score: str) -> "Found":

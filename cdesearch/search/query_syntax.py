@@ -13,12 +13,12 @@ from cdesearch.search.documents import quoted
 from cdesearch.words.scripts import UNSPACED
 
 MAX_WORDS = 40
-_QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|„[^„“”\n]+[“”]|“[^\S\n]*[^\s“”][^“”\n]*”"
+QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|„[^„“”\n]+[“”]|“[^\S\n]*[^\s“”][^“”\n]*”"
 _TOKEN = re.compile(
     rf"""
-      {_QUOTED}
-    | (?<![\S\n]) (?P<minus>-?) (?P<name>path|type): (?P<value>{_QUOTED}|[^\s:"“][^\s"“”]*)
-    | (?<![\S\n]) - (?P<excluded>{_QUOTED}|(?:[^\W\d_]|\d+[.,:-]\d)[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
+      {QUOTED}
+    | (?<![\S\n]) (?P<minus>-?) (?P<name>path|type): (?P<value>{QUOTED}|[^\s:"“][^\s"“”]*)
+    | (?<![\S\n]) - (?P<excluded>{QUOTED}|(?:[^\W\d_]|\d+[.,:-]\d)[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
     """,
     re.VERBOSE,
 )

@@ -27,6 +27,7 @@ from cdesearch.search.pattern import matching_lines, pattern_condition, rows_in_
 from cdesearch.search.ranking import ranked_scores, ranked_words
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult, fold_copies
+from cdesearch.search.spelling import respelled
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.store.vector_format import TOKENS
@@ -92,9 +93,19 @@ class GenerationReader:
         The executor runs their parts in parallel, and the chunks of all hits are read at once. Raises IndexStateError,
         ModelError, and QueryError for an invalid glob.
         """
-        found = self._by_mode([self.limited(query) for query in queries])
+        queries = [self.limited(query) for query in queries]
         name, stage = self.index.generation.name, self.index.manifest.stage
-        return [replace(result, generation=name, stage=stage) for result in found]
+        found = zip(queries, self._by_mode(queries), strict=True)
+        return [replace(self._respelled(*one), generation=name, stage=stage) for one in found]
+
+    def _respelled(self, query: SearchRequest, result: SearchResult) -> SearchResult:
+        """The result for words of the corpus in place of those that it lacks and that are spelled alike, if any are."""
+        other = self.respelled(query, result.unknown) if result.unknown else query
+        return result if other == query else replace(self._by_mode([other])[0], searched=other.text)
+
+    def respelled(self, query: SearchRequest, unknown: Sequence[str]) -> SearchRequest:
+        """The request with words of the corpus in place of the `unknown` ones that are spelled alike."""
+        return replace(query, text=respelled(self.index, query.text, unknown))
 
     def limited(self, query: SearchRequest) -> SearchRequest:
         """The request for at most as many hits as there are chunks: LanceDB allocates memory for k rows."""
@@ -195,7 +206,9 @@ class GenerationReader:
                 hits = with_confidence(query.words, hits, scale, noise, has_unknown_name=name is not None)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
-            results.append(SearchResult(hits, most, unknown_name=name, is_complete=is_complete, documents=documents))
+            unknown = tuple(word for found in ranking.found for word in found.unknown)
+            result = SearchResult(hits, most, unknown_name=name, unknown=unknown, is_complete=is_complete)
+            results.append(replace(result, documents=documents))
         return results
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:
@@ -282,8 +295,9 @@ class GenerationReader:
     def _lexical_hits(self, query: SearchRequest, condition: str | None, columns: list[str]) -> Found:
         """The chunks with the highest lexical scores, as many as the fusion needs."""
         limit = FUSION.text_depth(query.k)
-        table, is_complete = lexical_hits(self.index, query.words, condition, columns, limit)
-        return replace(Found.from_table(self.index, table, "_score"), is_complete=is_complete)
+        hits = lexical_hits(self.index, query.words, condition, columns, limit)
+        found = Found.from_table(self.index, hits.table, "_score")
+        return replace(found, is_complete=hits.is_complete, unknown=hits.unknown)
 
     def chunks(self, row_ids: RowIds) -> dict[int, Chunk]:
         """Read chunks by their row ids; raises IndexDamagedError."""

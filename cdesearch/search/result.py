@@ -14,6 +14,7 @@ from cdesearch.words.word_forms import shingles_of
 # A query whose hits all have a lower confidence counts as not answered. Chosen on development data, so that few
 # questions that are answered are refused; see benchmarks/results/LOG.md.
 ANSWERABLE = 0.1
+LIKELY = 0.5  # the least confidence of a hit that is more likely relevant than not
 SAME = 0.9  # two texts are the same if they share at least this part of all their shingles
 
 Shingles = frozenset[tuple[str, ...]]
@@ -31,6 +32,8 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
+    searched: str | None = None  # was searched for in place of the query, of which words are in no text
+    unknown: tuple[str, ...] = field(default=(), compare=False)  # words of the query that are in no text
     unknown_name: str | None = None  # a name in the query that no text of the corpus has, see `find_unknown_name`
     # whether no chunk of another index may be a hit, because these contain a phrase that the query demands
     is_complete: bool = field(default=False, compare=False)
@@ -65,6 +68,11 @@ class SearchResult(Sequence[Hit]):
 def no_text_contains(name: str) -> str:
     """The sentence that tells an unknown name of a query."""
     return f'No text here contains "{name}".'
+
+
+def shown_instead(searched: str) -> str:
+    """The sentence that tells what was searched for in place of the query."""
+    return f'Showing hits for "{searched}".'
 
 
 def seem_to_answer(hits: Sequence[Hit]) -> bool:

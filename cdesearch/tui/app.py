@@ -152,21 +152,23 @@ class SearchApp(App[None]):
     @work(thread=True, exclusive=True, group="search")
     def _search(self, query: str) -> None:
         groups: list[HitGroup] = []
+        searched = query
         try:
             if query.strip():
                 self._searcher.refresh()
                 result = search_for_groups(lambda k: self._searcher.search(SearchRequest(query, k)), GROUPS)
                 groups = group_hits(result.hits, GROUPS)
+                searched = result.searched or query
         except CdesearchError as error:
             self.call_from_thread(self._report, error)
             return
-        self.call_from_thread(self._show, query, groups)
+        self.call_from_thread(self._show, query, searched, groups)
 
-    def _show(self, query: str, groups: list[HitGroup]) -> None:
+    def _show(self, query: str, searched: str, groups: list[HitGroup]) -> None:
         """Replace the hits, unless the words have changed since the search started."""
         if query != self.query_one(Input).value:
             return
-        self._query, self._groups = query, groups
+        self._query, self._groups = searched, groups
         shown = self._shown()
         hits = self.query_one("#hits", OptionList)
         hits.clear_options()

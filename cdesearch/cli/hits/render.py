@@ -94,12 +94,13 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
     """
     return {
         "query": query,
+        "searched": result.searched,
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,
         "answered": result.seems_answered,
         "unknown_name": result.unknown_name,
-        "hits": [hit_as_json(hit, _best(hit, query), root_of) for hit in result.hits],
+        "hits": [hit_as_json(hit, _best(hit, result.searched or query), root_of) for hit in result.hits],
     }
 
 

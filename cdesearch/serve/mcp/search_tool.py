@@ -11,7 +11,7 @@ from cdesearch.errors import InputError
 from cdesearch.search.options import FILTERS
 from cdesearch.search.passages import Fence
 from cdesearch.search.request import SearchRequest
-from cdesearch.search.result import SearchResult, no_text_contains
+from cdesearch.search.result import SearchResult, no_text_contains, shown_instead
 from cdesearch.serve.indexes import Selection, ServedIndexes
 from cdesearch.serve.mcp.documents import find_document, index_and_path
 from cdesearch.store.copies import shown_source
@@ -38,7 +38,7 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
         )
     notes = (*map(_stale, lacking), *_notes(result, request, part.offset))
     page = _Page(chosen, part.offset, hits, len(result.hits) > end, notes)
-    return page.within(part.max_tokens, request.text)
+    return page.within(part.max_tokens, result.searched or request.text)
 
 
 def related(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
@@ -83,6 +83,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
         yield f"The index is not complete yet ({result.stage}): passages without a vector are found by words."
     if result.hits and not offset and not result.seems_answered:
         yield "Nothing here seems to answer that."
+    if result.searched and not offset:
+        yield shown_instead(result.searched)
     if result.unknown_name and not offset:
         yield no_text_contains(result.unknown_name)
 

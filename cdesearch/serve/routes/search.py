@@ -84,7 +84,7 @@ async def explain(
 
 
 def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: SearchResult) -> dict[str, Any]:
-    query, root = asked.text, partial(root_of, chosen.service)
+    query, root = result.searched or asked.text, partial(root_of, chosen.service)
     hits = [_hit(hit, query, root) for hit in result.hits]
     for shown, hit in zip(hits, result.hits, strict=True):
         shown["copies"] = [_hit(copy, query, root) for copy in hit.copies]
@@ -96,7 +96,8 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
     }
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {
-        "query": query,
+        "query": asked.text,
+        "searched": result.searched,
         "mode": asked.mode,
         "index": chosen.name,
         "generation": result.generation,

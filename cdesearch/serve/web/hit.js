@@ -6,7 +6,7 @@ import { href, inPage } from "./route.js";
 import { whyButton } from "./why.js";
 import { excerpt, joined, marked, wordsOf } from "./words.js";
 
-const LIKELY = 0.5;
+const LIKELY = 0.5; // see LIKELY in result.py
 const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
 const UNLIKELY = 0.05; // below it a hit is not shown beside better ones, see UNLIKELY in grouping.py
 const NEAREST = 3; // files that are shown of a query that is not answered

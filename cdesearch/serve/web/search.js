@@ -98,12 +98,13 @@ async function search(offset) {
     const answer = await get("search", { ...asked, k: PAGE, offset, facets: true }, controller.signal);
     const indexes = await allIndexes();
     if (own !== sequence) return;
-    showHits(answer, asked, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
+    const meant = { ...asked, q: answer.searched ?? asked.q };
+    showHits(answer, meant, offset, (hit) => rootOf(indexes, hit.index ?? asked.index));
     showFilters(answer.facets);
     if (!offset) {
       previewFirst();
       isAsked = shown > 0 && asked.mode === "hybrid" && isQuestion(asked.q);
-      const question = isAsked ? { ...asked, index: answer.hits[0].index ?? asked.index } : null;
+      const question = isAsked ? { ...meant, index: answer.hits[0].index ?? asked.index } : null;
       reading = new AbortController();
       showAnswer(question, answer, reading.signal);
     }
@@ -168,6 +169,7 @@ function summarise(answer) {
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
   if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (shown && answer.unknown_name && !isAsked) text = `${noTextContains(answer.unknown_name)} ${text}`;
+  if (answer.searched) text = `Showing hits for “${answer.searched}”. ${text}`;
   if (answer.truncated_to !== null) text += ` · The model reads only the first ${answer.truncated_to} tokens.`;
   if (answer.stage !== "complete") text += ` · The index is not complete yet (${answer.stage}).`;
   byId("summary").textContent = text;
