@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from scripted_model import speaking
 
@@ -105,6 +107,9 @@ def test_code_is_quoted_below_the_sentence_that_leads_to_it(corpus):
     hit = Hit(1, 1.0, Chunk("1", "a.md", None, 0, "a.md", "A", (), text, 0, 1, 6, None), None, None, confidence=0.5)
     answer = quoted_answer("how do I boil the water", [hit], [passage_of(text)], corpus)
     assert answer.text == "Boil the water like this:\n```\nheat(water, 100)\nwait(water)\n```\n[1]"
+    assert answer.is_likely
+    less = replace(hit, confidence=0.4)
+    assert not quoted_answer("how do I boil the water", [less], [passage_of(text)], corpus).is_likely
 
 
 def test_a_name_that_no_text_has_is_told(searcher):

@@ -83,6 +83,13 @@ def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed
     assert f"  {100 * best:.0f}%\n" in cdesearch("dog barks", cwd=indexed).stdout
 
 
+def test_a_misspelled_word_is_replaced_and_the_command_says_so(indexed):
+    run = cdesearch("query", "dog braks", "--format", "grep", cwd=indexed)
+    assert run.stderr == 'Showing hits for "dog barks".\n' and "barks" in run.stdout
+    found = json.loads(cdesearch("query", "dog braks", "--json", cwd=indexed).stdout)
+    assert (found["query"], found["searched"]) == ("dog braks", "dog barks")
+
+
 def test_hits_below_a_confidence_are_left_out(indexed):
     run = cdesearch("query", "visa for Japan", "--min-confidence", "0.5", cwd=indexed, code=1)
     _, highest = run.stderr.splitlines()

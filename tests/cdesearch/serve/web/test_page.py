@@ -89,6 +89,13 @@ def test_a_question_is_answered_above_the_hits_with_links_to_its_sources(browser
     browser.wait(lambda: browser.text("#summary").startswith(nothing))
 
 
+def test_the_words_in_place_of_misspelled_ones_are_told_marked_and_asked(browser):
+    browser.open("/?q=when+should+I+prnue+roses%3F")
+    browser.wait(lambda: "Prune roses in late winter. 1" in [line.text for line in browser.every("#answer p")])
+    assert browser.text("#summary").startswith("Showing hits for “when should I prune roses?”.")
+    assert "Prune" in [mark.text for mark in browser.every(".hit mark")]
+
+
 def test_hits_of_one_file_are_one_item_and_weak_hits_are_shown_on_request(browser):
     browser.open()
     browser.search("when do I prune roses")
