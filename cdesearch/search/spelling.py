@@ -15,6 +15,7 @@ from cdesearch.search.query_syntax import QUOTED
 from cdesearch.store.index import Index
 from cdesearch.words.detection import main_language
 from cdesearch.words.known import ENGLISH
+from cdesearch.words.stems import stems
 
 N_READ = 30  # chunks with words that are spelled alike, those with most of the other words of the query first
 FIRST = 10  # so many chunks are nearly equal evidence
@@ -28,8 +29,8 @@ _PART = re.compile(r"[A-Z]?[a-z]+")  # of a name such as cancelShipment
 def respelled(index: Index, text: str, unknown: Iterable[str]) -> str:
     """The text of a query, in which words of the corpus replace the `unknown` ones that are spelled alike.
 
-    Phrases in quotation marks and operators stay as they are. With the 240 questions about six folders, one word of
-    each misspelled, 89% of the words become what they were, and 4% another word.
+    Phrases in quotation marks and operators stay as they are. Of words of questions about six folders, misspelled
+    by chance, 86% become what they were, and 4% another word; see benchmarks/results/LOG.md.
     """
     for word in filter(partial(_may_be_misspelled, main_language(index.manifest.languages)), unknown):
         if (other := _word_like(index, word, text)) is not None:
@@ -41,8 +42,9 @@ def respelled(index: Index, text: str, unknown: Iterable[str]) -> str:
 
 def _may_be_misspelled(language: str, word: str) -> bool:
     """Whether a word is not a common English one, which the tokenizer of the default model does not divide."""
-    is_long = language == ENGLISH or len(word) >= LEAST_IN_OTHERS
-    return is_long and len(default_tokenizer().encode(word.lower(), add_special_tokens=False)) > 1
+    forms = (word.lower(), *stems(word.lower(), ENGLISH))
+    is_known = any(len(default_tokenizer().encode(form, add_special_tokens=False)) == 1 for form in forms)
+    return not is_known and (language == ENGLISH or len(word) >= LEAST_IN_OTHERS)
 
 
 def _word_like(index: Index, word: str, query: str) -> str | None:
@@ -53,9 +55,9 @@ def _word_like(index: Index, word: str, query: str) -> str | None:
     match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
     swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
     shorter = [word[:at] + word[at + 1 :] for at in range(1, len(word))]
-    stems = dict.fromkeys(stem for other in (*swapped, *shorter) for stem in searched_words(index, other))
+    near = dict.fromkeys(stem for other in (*swapped, *shorter) for stem in searched_words(index, other))
     stem = next(iter(searched_words(index, word)))
-    alike = [match(" ".join(stems), "words", boost=0.0)]
+    alike = [match(" ".join(near), "words", boost=0.0)]
     alike += [match(stem, "words", boost=0.0, fuzziness=1, prefix_length=1)]
     needed = lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in alike])
     others = any_of(searched_words(index, query))
