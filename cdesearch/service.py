@@ -193,6 +193,7 @@ class RunningServer:
                 answer["milliseconds"] / 1000,
                 answer["generation"],
                 str(answer["stage"]),
+                total=answer["total"],
                 searched=answer["searched"],
                 unknown_name=answer["unknown_name"],
             )

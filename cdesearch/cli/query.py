@@ -193,6 +193,8 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
         show_plain(shown, groups)
     if len(groups) < every:
         _note(f"{every - len(groups)} more below {UNLIKELY:.0%} confidence.")
+    if (result.total or 0) > every:
+        _note(f"{every} of {result.total} are listed; -k {result.total} lists all.")
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:

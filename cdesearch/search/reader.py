@@ -208,7 +208,8 @@ class GenerationReader:
             is_complete = any(found.is_complete for found in ranking.found)
             unknown = tuple(word for found in ranking.found for word in found.unknown)
             result = SearchResult(hits, most, unknown_name=name, unknown=unknown, is_complete=is_complete)
-            results.append(replace(result, documents=documents))
+            total = len(ranking.rows) if query.lists else None
+            results.append(replace(result, documents=documents, total=total))
         return results
 
     def _documents(self, ranking: _Ranking, k: int) -> dict[tuple[str | None, str], Facts]:

@@ -111,6 +111,7 @@ class Together(Searches):
             time.perf_counter() - started,
             " ".join(result.generation for result in results),
             "; ".join(f"{name}: {stage}" for name, stage in stages.items() if stage != "complete") or "complete",
+            total=sum(result.total or 0 for result in results) if request.lists else None,
             searched=results[0].searched if len({result.searched for result in results}) == 1 else None,
             unknown_name=results[0].unknown_name if len({result.unknown_name for result in results}) == 1 else None,
             documents={

@@ -95,6 +95,7 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
     return {
         "query": query,
         "searched": result.searched,
+        "total": result.total,
         "mode": mode,
         "milliseconds": round(1000 * result.seconds, 2),
         "stage": result.stage,

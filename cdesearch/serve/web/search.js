@@ -167,6 +167,7 @@ function summarise(answer) {
   const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
   let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
+  if (shown && answer.total !== null) text = `${shown < answer.total ? `The first ${shown} of ` : ""}${counted(answer.total, "file")}${filters && ` ${filters}`}`;
   if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (shown && answer.unknown_name && !isAsked) text = `${noTextContains(answer.unknown_name)} ${text}`;
   if (answer.searched) text = `Showing hits for “${answer.searched}”. ${text}`;

@@ -90,6 +90,11 @@ def test_a_misspelled_word_is_replaced_and_the_command_says_so(indexed):
     assert (found["query"], found["searched"]) == ("dog braks", "dog barks")
 
 
+def test_a_list_of_files_says_how_many_there_are(indexed):
+    run = cdesearch("query", "-k1", "--", "-path:none", cwd=indexed)
+    assert run.stderr == "1 of 2 are listed; -k 2 lists all.\n"
+
+
 def test_hits_below_a_confidence_are_left_out(indexed):
     run = cdesearch("query", "visa for Japan", "--min-confidence", "0.5", cwd=indexed, code=1)
     _, highest = run.stderr.splitlines()

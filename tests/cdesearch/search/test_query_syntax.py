@@ -113,6 +113,7 @@ def test_operators_narrow_what_a_program_allows(opened):
 def test_without_words_the_files_that_pass_the_filters_are_listed_by_path(opened, text, options, found):
     hits = opened.search(text, **options)
     assert [hit.chunk.path for hit in hits] == found and not any(hit.chunk.ordinal for hit in hits)
+    assert hits.total == opened.search(text, 1, **options).total == len(found)
 
 
 def test_files_that_begin_alike_are_all_listed(tmp_path):
