@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from cdesearch.search.readable import without_markup
 from cdesearch.words.analyzer import runs_of
+from cdesearch.words.numbers import named_dates
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.stop_words import EVERY_STOP_WORD
 
@@ -24,6 +25,7 @@ MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
 MAX_SEARCH_WORDS = 12  # of a query whose quotation marks demand a phrase; in a longer text they quote or emphasise
 _APOSTROPHES, _HYPHENS = "'\u2019\u02bc", "-\u2010\u2011\u2012\u2013\u2014\u2212"  # which people type as ' and -
+LEAST_DIGITS, MOST_OF_DATE = 3, 5  # digits of a number that is more than its meaning, and words of a date
 MAX_OCCURRENCES = 20  # of a name in a chunk that are examined
 SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence of one
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
@@ -209,8 +211,16 @@ def _only_name(text: str) -> str | None:
 
 
 def is_exact(query: str) -> bool:
-    """Whether a query consists of one name, or of quoted phrases only."""
-    return is_quoted(query) or _only_name(query) is not None
+    """Whether a query consists of one name, of one date or number with its unit, or of quoted phrases only."""
+    return is_quoted(query) or _only_name(query) is not None or _is_number(query.split())
+
+
+def _is_number(words: Sequence[str]) -> bool:
+    """Whether words are one date, or a number of several digits and what it counts, such as 885 euros."""
+    most = max((sum(map(str.isdigit, word)) for word in words), default=0)
+    if not 2 <= len(words) <= MOST_OF_DATE or most < LEAST_DIGITS:
+        return False
+    return len(words) == 2 or any(named_dates(" ".join(words)))
 
 
 def is_quoted(query: str) -> bool:

@@ -19,6 +19,7 @@ from cdesearch.words.analyzer import query_words, runs_of
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
 from cdesearch.words.known import ENGLISH
+from cdesearch.words.numbers import month_of, named_dates, named_months
 from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
@@ -101,9 +102,14 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
 def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], texts: Sequence[str]) -> str | None:
     """A name in a query that the corpus lacks, so that the query is likely about something else; None without one.
 
-    A name has letters and several digits, such as BX-300, or it begins with a capital letter, while most words do not,
-    or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus, which spare a search.
+    A name is a phrase in quotation marks, has letters and several digits, such as BX-300, or begins with a capital
+    letter, while most words do not, or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus,
+    which spare a search.
     """
+    for term in exact_terms(query):
+        if term.is_phrase and not any(map(term.count, texts)):
+            if not exact_hits(index, term, query, None).table.num_rows:
+                return term.text
     runs, seen = runs_of(query), "\n".join(texts).lower()
     for number in islice(filter(_NUMBERED.fullmatch, runs), MOST_NAMES):
         whole = next(iter(searched_words(index, number)), None)  # the other words are its parts
@@ -112,11 +118,12 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
             return number
     if main_language(index.manifest.languages) != ENGLISH:
         return None
+    is_dated = any(map(str.isdigit, query)) and (any(named_dates(query)) or any(named_months(query)))
     has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
     unseen = (
         run
         for at, run in enumerate(runs)
-        if run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen
+        if run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen and not (is_dated and month_of(run))
         if is_rare(run) or (at > 0 and run[0].isupper() and not has_capitals)
     )
     for name in islice(unseen, MOST_NAMES):

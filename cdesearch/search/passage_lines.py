@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ _STOP_WORDS = frozenset(
     while who whom whose why will with would you your""".split()  # noqa: SIM905 (a list would be a page)
 )
 
+_PHRASE = re.compile(r"[\"\u201c\u201d\u201e]([^\"\u201c\u201d\u201e\n]+ [^\"\u201c\u201d\u201e\n]+)[\"\u201c\u201d]")
 PASSAGE_LINES = 4  # that are shown of a chunk
 MAX_FOUND = 200  # words of a query in a line that are compared
 
@@ -41,13 +42,15 @@ class Line:
 def query_words(query: str) -> list[str]:
     """The stems of the query's words without accents, so that other forms of the words are found as well.
 
-    Operators are left out, and stop words if there are others. Words in scripts without spaces are returned in pieces.
+    Operators are left out, and stop words if there are others. Words in scripts without spaces are returned in pieces,
+    and phrases in quotation marks as a whole, too.
     """
     lower = unicodedata.normalize("NFC", parse_query(query).words.lower())
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
-    return [*(word_stem(without_article(folded(word))) for word in chosen), *pieces(lower)]
+    phrases = (" ".join(folded(phrase).split()) for phrase in _PHRASE.findall(lower))
+    return [*(word_stem(without_article(folded(word))) for word in chosen), *pieces(lower), *phrases]
 
 
 def best_position(text: str, words: Sequence[str], size: int) -> int:
@@ -66,8 +69,8 @@ def best_position(text: str, words: Sequence[str], size: int) -> int:
 
 
 def count_words(text: str, words: Sequence[str]) -> int:
-    """How many of the stems `words` a text contains."""
-    return len(_contained(text, words))
+    """How many of the stems `words` a text contains; a phrase counts as all of its words."""
+    return _number_of(_contained(text, words))
 
 
 def shown_lines(hit: Hit, words: Sequence[str], **options: Any) -> list[Line]:
@@ -186,7 +189,7 @@ def _passage(lines: Sequence[str], found: Sequence[frozenset[str]]) -> range:
         # A line with all words is better than several lines that repeat one of them.
         inside = found[start : start + PASSAGE_LINES]
         n_before = next((at for at, words in enumerate(inside) if words), PASSAGE_LINES)
-        return len(frozenset().union(*inside)), sum(map(len, inside)), -n_before, -start
+        return _number_of(frozenset().union(*inside)), sum(map(len, inside)), -n_before, -start
 
     best = max(range(len(lines)), key=quality)
     shown = range(best, min(len(lines), best + PASSAGE_LINES))
@@ -202,6 +205,10 @@ def _passage(lines: Sequence[str], found: Sequence[frozenset[str]]) -> range:
             if is_last:
                 return range(best, at)
     return shown
+
+
+def _number_of(words: Iterable[str]) -> int:
+    return sum(len(word.split()) for word in words)
 
 
 def _contained(text: str, words: Sequence[str]) -> frozenset[str]:

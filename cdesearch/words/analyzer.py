@@ -42,6 +42,7 @@ from cdesearch.words.numbers import (
     amount,
     hash_prefixes,
     named_dates,
+    named_months,
     number_words,
 )
 from cdesearch.words.scripts import (
@@ -62,6 +63,7 @@ MOST_PARTS = 12  # of a name; a run of letters with more is data
 FOLDERS = 3  # the last folders of a path are words of its chunks
 LEAST_JOINED = 8  # digits of a telephone or book number that is written with hyphens
 MOST_JOINED = 8  # words of a query of which two may be one name
+DATE = 2.0  # the weight of a date whose month is a word: texts that write it in digits have none of its words
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
 
 EMOJI = "\u2600-\u27bf\u2b50\U0001f300-\U0001faff"
@@ -135,7 +137,8 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                     own.setdefault(word, POSSIBLE)
         for word, weight in own.items():
             found[word] = found.get(word, 0.0) + weight
-    found.update(dict.fromkeys(named_dates(query), 1.0))
+    if any(map(str.isdigit, query)):
+        found.update(dict.fromkeys([*named_dates(query)] or named_months(query), DATE))
     if len(runs) <= MOST_JOINED:
         for first, second in pairwise(runs):
             if first.isalnum() and second.isalnum() and _words(first, ENGLISH, is_query=True):  # also in "set up"

@@ -13,6 +13,7 @@ _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
 _DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,10})\.?"
 _DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| de)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
+_MONTH_AND_YEAR = re.compile(rf"{_MONTH}(?:,| de)?[ /-]((?:19|20)\d\d)(?!\d)", re.IGNORECASE)
 _MONTH_AND_DAY = re.compile(r" ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")  # after a year
 # How the names of months begin in languages with Latin letters, without accents.
 _MONTHS = """
@@ -83,10 +84,22 @@ def named_dates(text: str) -> Iterator[str]:
             yield found
         before = _DAY_AND_MONTH.search(text[max(0, year.start() - MOST_BEFORE) : year.start()])
         if before:
-            day, month = before[1] or before[4], folded((before[2] or before[3]).lower())
-            number = _MONTH_OF.get(month[:4]) or _MONTH_OF.get(month[:3])
+            day, number = before[1] or before[4], month_of(before[2] or before[3])
             if number and (found := _possible(year[0], number, day)):
                 yield found
+
+
+def named_months(text: str) -> Iterator[str]:
+    """The months of a text that are written as words before their year, as 2024-05."""
+    for found in _MONTH_AND_YEAR.finditer(text):
+        if number := month_of(found[1]):
+            yield f"{found[2]}-{number:02}"
+
+
+def month_of(word: str) -> int | None:
+    """The month, from 1 on, whose name in one of several languages begins as a word does."""
+    name = folded(word.lower())
+    return _MONTH_OF.get(name[:4]) or _MONTH_OF.get(name[:3])
 
 
 def _possible(year: str, month: int, day: str) -> str | None:

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_terms, is_exact, is_quoted
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,14 @@ def test_names_options_codes_and_quoted_phrases_are_terms(query, terms):
 def test_a_long_query_has_a_limited_number_of_terms():
     assert len(exact_terms(" ".join(f"name_{number}" for number in range(99)))) == MAX_TERMS
     assert exact_terms(f'"{"a" * 999}" b') == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("14 February 2023", True), ("885 euros", True), ("getItem", True), ("885 euros a month", False), ("two 12", False)],
+)
+def test_a_name_a_date_or_a_number_with_its_unit_is_exact(query, expected):
+    assert is_exact(query) == expected
 
 
 def test_only_a_query_of_quoted_phrases_is_quoted():
