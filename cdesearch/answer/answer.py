@@ -1,5 +1,6 @@
 """Answers to a question, either quoted from passages or written by a language model."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,8 +83,18 @@ def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage
 
 def _cited(quote: Candidate) -> str:
     citation = f"[{quote.passage + 1}]"
-    lead = f"{quote.lead}\n" if quote.lead else ""
-    return f"{lead}```\n{quote.text}\n```\n{citation}" if quote.kind == "code" else f"{quote.text} {citation}"
+    if quote.kind == "code":
+        lead = f"{quote.lead}\n" if quote.lead else ""
+        return f"{lead}```\n{quote.text}\n```\n{citation}"
+    return f"{_with_columns(quote)} {citation}"
+
+
+def _with_columns(quote: Candidate) -> str:
+    """The text of a quote, where the name of its column stands before each cell of a row."""
+    columns, cells = (re.split(r" [|\u00b7] ", text) for text in (quote.lead, quote.text))
+    if quote.kind != "row" or len(columns) != len(cells):
+        return quote.text
+    return " | ".join(f"{column}: {cell}" for column, cell in zip(columns, cells, strict=True))
 
 
 def messages_for(question: str, passages: Sequence[Passage]) -> list[Message]:

@@ -31,6 +31,7 @@ _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the s
 # In a program: the mark before a line of a comment, or before a docstring.
 _COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})", re.MULTILINE)
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
+_MORE_THAN_A_QUESTION = re.compile(r"[^:?]{1,40}: [^?]+, ")  # such as "Ann: away in May, who stands in for her?"
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b",
@@ -60,7 +61,7 @@ class Candidate:
     position: int  # its position in the passage, counted from 0
     short: str = ""  # the short sentence after it, which is quoted with it
     heading: str = ""  # the heading directly above it, unless that is the title of the document
-    lead: str = ""  # of code: the sentence before it that ends with a colon
+    lead: str = ""  # of code: the sentence before it that ends with a colon; of a row: the names of its columns
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
@@ -70,22 +71,29 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
 
 def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
     sentences = split_sentences(passage.text)
-    heading = lead = ""  # directly above the sentence
+    heading = lead = head = ""  # directly above the sentence, and the names of the columns of the table
     for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
         text = _shown(passage, sentence)
         if following and _RULE.fullmatch(passage.text, following.start, following.end):
-            continue  # the head of a table
+            head = text
+            continue
         is_code, is_prose, is_last = sentence.kind == "code", sentence.kind == "prose", following is None
+        is_row = sentence.kind == "row"
+        head = head if is_row else ""
         # In a program, a line such as "# How it works" is a comment, which may answer.
         is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
         # The last sentence may be incomplete, because a chunk can end within a sentence.
         is_cut = is_prose and is_last and position > 0 and not _END.search(text)
         n_words = len(re.findall(r"\w+", text))
-        if not (is_heading or is_cut or text.endswith(("?", ":")) or n_words < MIN_WORDS):
+        is_question = text.endswith("?") and not _MORE_THAN_A_QUESTION.match(text)
+        if not (is_heading or is_cut or is_question or text.endswith(":") or n_words < MIN_WORDS):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
+            columns = head or _columns(place[-1]) if is_row else ""
             short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)
-            yield Candidate(text, sentence.kind, number, *place, position, short, heading, lead if is_code else "")
+            before = columns if is_row else lead if is_code else ""
+            if text != columns:
+                yield Candidate(text, sentence.kind, number, *place, position, short, heading, before)
         if is_heading:
             title = text.lstrip("# ")
             heading, lead = "" if title == passage.title else title, ""
@@ -93,6 +101,11 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
             lead = text
         elif n_words:
             heading = lead = ""
+
+
+def _columns(trail: Sequence[str]) -> str:
+    """The names of the columns of a sheet, which are the last heading above its rows."""
+    return trail[-1] if trail and " | " in trail[-1] else ""
 
 
 def _short_after(passage: Passage, sentence: Sentence, following: Sentence | None) -> str:

@@ -106,10 +106,10 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
     letter, while most words do not, or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus,
     which spare a search.
     """
-    for term in exact_terms(query):
-        if term.is_phrase and not any(map(term.count, texts)):
-            if not exact_hits(index, term, query, None).table.num_rows:
-                return term.text
+    phrases = (one for one in exact_terms(query) if one.is_phrase and not any(map(one.count, texts)))
+    for phrase in phrases:
+        if not exact_hits(index, phrase, query, None).table.num_rows:
+            return phrase.text
     runs, seen = runs_of(query), "\n".join(texts).lower()
     for number in islice(filter(_NUMBERED.fullmatch, runs), MOST_NAMES):
         whole = next(iter(searched_words(index, number)), None)  # the other words are its parts

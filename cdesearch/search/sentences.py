@@ -15,7 +15,7 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _IN_NAME = re.compile(r"\.\w")  # as in "http.Handler"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
-_ROW = re.compile(r"\s*\|.*\|\s*$")
+_ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]*(?: \| [^|\n]*)+$")  # of Markdown, or of a sheet
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
 # several plain words follow each other in the paragraph, or a line is a whole sentence.
 _INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|--))?(?:\t| {4,})\S")  # also within a comment

@@ -108,6 +108,11 @@ def test_code_is_quoted_below_the_sentence_that_leads_to_it(corpus):
     answer = quoted_answer("how do I boil the water", [hit], [passage_of(text)], corpus)
     assert answer.text == "Boil the water like this:\n```\nheat(water, 100)\nwait(water)\n```\n[1]"
     assert answer.is_likely
+    table = "| Saw | Bought in |\n|---|---|\n| the old saw | 2012 |"
+    assert (
+        quoted_answer("when was it bought", [hit], [passage_of(table)], corpus).text
+        == "Saw: the old saw | Bought in: 2012 [1]"
+    )
     less = replace(hit, confidence=0.4)
     assert not quoted_answer("how do I boil the water", [less], [passage_of(text)], corpus).is_likely
 

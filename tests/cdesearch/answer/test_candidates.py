@@ -1,8 +1,10 @@
 import re
+from dataclasses import replace
 
 from cdesearch.answer.answer import NOT_ANSWERED, messages_for
 from cdesearch.answer.extract import MAX_CHARACTERS, candidates_of
 from cdesearch.search.passages import OMISSION, Passage
+from cdesearch.store.line_places import LinePlaces
 
 
 def passage(text, line=10, path="a.md"):
@@ -52,6 +54,19 @@ def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
     table = "| Tool | What it does |\n|---|---|\n| `saw` | **cuts** wood |"
     found = candidates_of([passage(f"Use [the saw](saw.md) with `--care` only.\n\n{table}")])
     assert [one.text for one in found] == ["Use the saw with --care only.", "saw · cuts wood"]
+    assert found[1].lead == "Tool · What it does"
+
+
+def test_a_row_of_a_sheet_knows_the_names_of_its_columns():
+    places = LinePlaces(trails=((0, ("Tools", "Thing | Bought")),))
+    sheet = replace(passage("Thing | Bought\nOld saw | 2012-03-09", path="a.xlsx"), places=places)
+    (row,) = candidates_of([sheet])
+    assert (row.text, row.lead, row.kind) == ("Old saw | 2012-03-09", "Thing | Bought", "row")
+
+
+def test_a_question_is_quoted_only_after_a_statement():
+    text = "Who signs the releases?\n\nAnn: away from March to August, who signs the releases?"
+    assert [one.text for one in candidates_of([passage(text)])] == [text.partition("\n\n")[2]]
 
 
 def test_quotes_and_comments_are_without_the_marks_before_their_lines():

@@ -29,7 +29,13 @@ def test_a_long_query_has_a_limited_number_of_terms():
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [("14 February 2023", True), ("885 euros", True), ("getItem", True), ("885 euros a month", False), ("two 12", False)],
+    [
+        ("14 February 2023", True),
+        ("885 euros", True),
+        ("getItem", True),
+        ("885 euros a month", False),
+        ("two 12", False),
+    ],
 )
 def test_a_name_a_date_or_a_number_with_its_unit_is_exact(query, expected):
     assert is_exact(query) == expected
