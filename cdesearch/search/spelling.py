@@ -18,8 +18,8 @@ from cdesearch.words.known import ENGLISH
 from cdesearch.words.stems import stems
 
 N_READ = 30  # chunks with words that are spelled alike, those with most of the other words of the query first
-FIRST = 10  # so many chunks are nearly equal evidence
-UNLIKELY = 0.5  # another letter in place of one, compared with a letter too much, one too few, or two swapped
+FIRST = 3  # so many chunks are nearly equal evidence
+UNLIKELY = 0.25  # another letter in place of one, compared with a letter too much, one too few, or two swapped
 LEAST_IN_OTHERS = 6  # letters of a word that may be misspelled, in a corpus that is mainly in another language
 _OPERATOR = r"(?<!\S)[^\w\s]\S+|\S+:\S+"
 _WORD = re.compile(r"[^\W\d_]+")

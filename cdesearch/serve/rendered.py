@@ -6,6 +6,7 @@ Markdown may contain HTML, so what it becomes is sanitised: only the elements an
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from html import escape
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
@@ -32,6 +33,7 @@ MOST_ERRORS = 0.1  # the share of tokens that a lexer may not understand; other 
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS, MOST_MARKDOWN = 20_000, 60_000  # of a chunk, and with its elements; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
+_SHEET_FILE = re.compile(r"\.(?:xl[st][xm]?|ods)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
 # Lines in a mail that was converted from HTML, and lines that only people and patches write
@@ -102,8 +104,21 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
             head, body = _front_matter(chunk.fields, body)
         html = html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)
         return {"head": head, "html": html} if head else {"html": html}
+    if _SHEET_FILE.search(chunk.path):
+        return {"html": _table(chunk)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
+
+
+def _table(chunk: Chunk) -> str:
+    """The HTML of the rows of a sheet, whose lines are cells with bars between them."""
+    columns = chunk.trail_at(0)[-1:]  # their names are the heading of the rows
+    rows = [
+        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line.split(' | '))}</tr>"
+        for line in chunk.body.split("\n")
+        for tag in ["th" if line in columns else "td"]
+    ]
+    return f"<table>{''.join(rows)}</table>"
 
 
 def _is_of_html(body: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cdesearch.serve.rendered import coloured_lines, html_of, open_fences, rendered
+from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Inline
 
 CHUNK = Chunk("1", "a", None, 0, "a.md", "", (), "a", 0, 1, 1, None)
@@ -191,3 +192,11 @@ def test_front_matter_is_the_head_of_a_document_and_not_its_text():
     found = rendered(replace(chunk, fields=fields))
     assert found == {"head": [("author", "Ann"), ("tags", "old, red")], "html": "<p>It is so.</p>\n"}
     assert "head" not in rendered(chunk)
+
+
+def test_the_rows_of_a_sheet_are_a_table():
+    places = LinePlaces(trails=((0, ("Tools", "Thing | Bought")),))
+    sheet = replace(CHUNK, path="a.xlsx", text="Thing | Bought\n<b>saw | 2012", places=places)
+    assert rendered(sheet)["html"] == (
+        "<table><tr><th>Thing</th><th>Bought</th></tr><tr><td>&lt;b&gt;saw</td><td>2012</td></tr></table>"
+    )
