@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from operator import eq
 from typing import Any
 
@@ -20,6 +20,8 @@ from cdesearch.words.stems import stems
 N_READ = 30  # chunks with words that are spelled alike, those with most of the other words of the query first
 FIRST = 3  # so many chunks are nearly equal evidence
 UNLIKELY = 0.25  # another letter in place of one, compared with a letter too much, one too few, or two swapped
+LEAST_PART = 3  # letters of a word that was written together with the one after it
+LONGEST = 30  # letters of a word that may be misspelled
 LEAST_IN_OTHERS = 6  # letters of a word that may be misspelled, in a corpus that is mainly in another language
 _OPERATOR = r"(?<!\S)[^\w\s]\S+|\S+:\S+"
 _WORD = re.compile(r"[^\W\d_]+")
@@ -44,31 +46,46 @@ def _may_be_misspelled(language: str, word: str) -> bool:
     """Whether a word is not a common English one, which the tokenizer of the default model does not divide."""
     forms = (word.lower(), *stems(word.lower(), ENGLISH))
     is_known = any(len(default_tokenizer().encode(form, add_special_tokens=False)) == 1 for form in forms)
-    return not is_known and (language == ENGLISH or len(word) >= LEAST_IN_OTHERS)
+    return not is_known and len(word) <= LONGEST and (language == ENGLISH or len(word) >= LEAST_IN_OTHERS)
 
 
 def _word_like(index: Index, word: str, query: str) -> str | None:
     """The word that is spelled like another one, chosen by the rest of the query; None if the corpus has none."""
+    found: defaultdict[str, float] = defaultdict(float)
+    for rank, text in enumerate(_texts_with_words_like(index, word, query)):
+        for other in sorted({one.lower() for one in (*_WORD.findall(text), *_PART.findall(text))}):
+            found[other] += _likeness(word.lower(), other) / (FIRST + rank)
+        for pair in pairwise(_WORD.findall(text.lower())):
+            if "".join(pair) == word.lower() and min(map(len, pair)) >= LEAST_PART:
+                found[" ".join(pair)] += 1 / (FIRST + rank)
+    best = max(found, key=found.__getitem__, default="")
+    return best if found[best] else None
+
+
+def _texts_with_words_like(index: Index, word: str, query: str) -> list[str]:
+    """Texts with words that may be spelled like another one, those with most of the rest of the query first."""
     search: Any = index.async_chunks.query()  # loads LanceDB
     from lancedb import query as lance
 
-    match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
+    match: Any = partial(lance.MatchQuery, column="words", boost=0.0)
     swapped = [word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1)]
     shorter = [word[:at] + word[at + 1 :] for at in range(1, len(word))]
+    parts = [(word[:at], word[at:]) for at in range(LEAST_PART, len(word) - LEAST_PART + 1)]
     near = dict.fromkeys(stem for other in (*swapped, *shorter) for stem in searched_words(index, other))
-    stem = next(iter(searched_words(index, word)))
-    alike = [match(" ".join(near), "words", boost=0.0)]
-    alike += [match(stem, "words", boost=0.0, fuzziness=1, prefix_length=1)]
+    alike = [
+        match(" ".join(near)),
+        match(_stem(index, word), fuzziness=1, prefix_length=1),
+        *(lance.BooleanQuery([(lance.Occur.MUST, match(_stem(index, one))) for one in both]) for both in parts),
+    ]
     needed = lance.BooleanQuery([(lance.Occur.SHOULD, one) for one in alike])
     others = any_of(searched_words(index, query))
     search = search.nearest_to_text(lance.BooleanQuery([(lance.Occur.MUST, needed), (lance.Occur.SHOULD, others)]))
-    texts = read_candidates(index, search, ["_score", "text"], N_READ, None)["text"].to_pylist()
-    found: defaultdict[str, float] = defaultdict(float)
-    for rank, text in enumerate(texts):
-        for other in sorted({one.lower() for one in (*_WORD.findall(text), *_PART.findall(text))}):
-            found[other] += _likeness(word.lower(), other) / (FIRST + rank)
-    best = max(found, key=found.__getitem__, default="")
-    return best if found[best] else None
+    texts: list[str] = read_candidates(index, search, ["_score", "text"], N_READ, None)["text"].to_pylist()
+    return texts
+
+
+def _stem(index: Index, word: str) -> str:
+    return next(iter(searched_words(index, word)), word)
 
 
 def _likeness(word: str, other: str) -> float:

@@ -167,6 +167,8 @@ def test_a_file_is_found_by_its_name_its_folder_and_its_fields(named, query, exp
         ("sourdouhg", "sourdough"),
         ("primray", "primary"),  # their stems differ in more than two letters
         ("the fenke -oven", "the fence -oven"),
+        ("primaryoven", "primary oven"),
+        ("f" * 100_000, None),
         ("postponed", None),
         ("fenced", None),
         ("house", None),  # the corpus lacks it, but it is a word
