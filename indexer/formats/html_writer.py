@@ -29,7 +29,7 @@ LISTS, INDENT = {"ul", "ol", "menu"}, "    "  # of an item within another
 MAX_OPEN = 8  # links and emphases in one another, and list items that have an indent of their own
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
-SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em"}
+SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em", "dt": "strong"}
 
 # Their ids do not replace that of the block around them.
 _INLINE = {"a", "span", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
@@ -181,7 +181,7 @@ class Writer:
         """Begin a link or an emphasis, unless it is in code or leads nowhere."""
         if tag in SPACED and tag != "br":
             self._open.clear()
-        elif tag == "sup" and self._is_power(node):
+        if tag == "sup" and self._is_power(node):
             self._text("^")
         elif tag in SHOWN and self._code_of is None and len(self._open) < MAX_OPEN:
             target = (node.attributes.get("href") or "").strip().replace(" ", "%20") if tag == "a" else ""

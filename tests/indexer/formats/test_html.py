@@ -213,12 +213,13 @@ def test_links_and_emphases_have_the_places_of_their_words():
         "<tr><td><u>s</u></td></tr></table>"
         '<p><a href="j.html"><img src="j.png" alt="k"></a> <a href="javascript:l">l</a> <a href="#m">m</a> <b></b></p>'
         f'<b>n<br>o</b> <a href="p.html"><h2>p</h2></a> <pre><b>q</b></pre> <b>{"r" * 301}</b>'
+        "<dl><dt>s</dt><dd>t</dd></dl>"
     )
     assert [one[:4] for one in page.inlines if page.text.startswith(one.words, one.offset)] == [
         (4, "big", "b", ""), (15, "__init__(a|b)", "a", "b%20c.html"), (15, "__init__(a|b)", "code", ""),
         (29, "c d", "i", ""), (31, "d", "strong", ""), (36, "g\\|h", "a", "https://example.org/?e|f"),
         (52, "s", "u", ""), (57, "k", "a", "j.html"), (57, "k", "img", "j.png"), (61, "m", "a", "#m"),
-        (64, "n\no", "b", ""),
+        (64, "n\no", "b", ""), (389, "s", "strong", ""),
     ]  # fmt: skip
 
 
