@@ -16,6 +16,7 @@ from cdesearch.store.copies import address_of_copies
 from cdesearch.store.folder import is_older
 from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from cdesearch.store.known import remember
 from cdesearch.store.layout import FOLDER
 from cdesearch.store.place import Place, for_kind
 from cdesearch.terminal import counted
@@ -54,6 +55,7 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: W
         others = (one for one in settings.sources if one not in (*paths, *settings.missing))
         for address in filter(None, map(address_of_copies, others)):
             local_source(address, progress)
+        remember(target.place)  # now, so that `clear --everything` knows of a build that has not ended
         _note_before(paths, options, stored, target, settings, progress)
         run = _Run(target, stored, settings, options, started, progress, tools or Warm())
         plan, embedded = run.update()

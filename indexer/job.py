@@ -29,7 +29,7 @@ from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary, write_vocabu
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import Shares, main_language
 from indexer.description import BuildInputs
-from indexer.embedding.borrowed import LEAST_CHUNKS, borrow, record_built
+from indexer.embedding.borrowed import LEAST_CHUNKS, borrow
 from indexer.embedding.context import (
     draw_sample,
     fit_whitening,
@@ -79,8 +79,6 @@ class BuildJob(BuildInputs):
         Returns None if no document has changed, although other files may have.
         """
         building = self._open_building()
-        if self.base is None and self.target.place == self.folder:
-            record_built(self.folder)  # now, so that `clear --everything` knows of a build that has not ended
         spool, fresh, columns = self._read(building)
         try:
             check_columns(columns, self.settings, self.plan, self.base)

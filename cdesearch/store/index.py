@@ -15,6 +15,7 @@ from cdesearch.store.copies import on_this_computer, shown_source
 from cdesearch.store.file_account import FILES, FileRecord, read_files
 from cdesearch.store.filesystem import foreign_owner, is_available
 from cdesearch.store.finding import opened_place
+from cdesearch.store.known import remember
 from cdesearch.store.layout import CURRENT, FOLDER, rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
 from cdesearch.store.place import Place, absolute, on_disk
@@ -61,7 +62,9 @@ class Index:
     @classmethod
     def open(cls, place: Place | None = None) -> "Index":
         """Open the index that `place` names, see `opened_place`; raises IndexStateError."""
-        return cls(opened_place(place))
+        opened = cls(opened_place(place))
+        remember(opened.place)
+        return opened
 
     @property
     def folder(self) -> Path:

@@ -1,28 +1,21 @@
 """First-stage vectors that another index of this user has, such as that of another checkout of a repository.
 
 They depend on the text and on the weights of tokens alone, so an index that borrows vectors has the weights as well.
-The places of indexes that this user's builds have made are in one file of the user's cache; no text or vector is there.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from cdesearch.context.context import Context
 from cdesearch.encode.encoder import Encoder
 from cdesearch.errors import CdesearchError, IndexStateError
-from cdesearch.store.copies import user_cache
 from cdesearch.store.filesystem import foreign_owner
-from cdesearch.store.folder import replace_file
 from cdesearch.store.index import Index
+from cdesearch.store.known import known_places
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool
 
-FILE = "built.json"
-MOST_PLACES = 200  # the latest ones
 LEAST_CHUNKS = 1_000  # of both indexes; two cores embed fewer in less than 20 s
 LEAST_SHARE = 0.5  # of the texts, so that the weights of tokens are those of a similar corpus
 ROWS = 10_000  # that are in memory at the same time
@@ -52,7 +45,7 @@ def borrow(spool: Spool, cache: EmbeddingCache, encoder: Encoder, own: Path) -> 
 
 def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Index, list[int]]]:
     """Yield each other index of the same model, with the rows of its vectors of these texts."""
-    for place in built_places():
+    for place in known_places():
         with suppress(CdesearchError, OSError):  # it was removed, or cannot be read
             index = Index(place)
             manifest = index.manifest
@@ -64,22 +57,3 @@ def _lenders(keys: set[str], fingerprint: str, own: Path) -> Iterator[tuple[Inde
                 n_rows = index.first_stage.count_rows()
                 found = index.first_stage.search().select(["key"]).limit(n_rows).to_arrow()["key"].to_pylist()
             yield index, [row for row, key in enumerate(found) if key in keys]
-
-
-def record_built(place: Path) -> None:
-    """Remember a new index, whose vectors later ones may borrow, and which `clear --everything` removes.
-
-    If the cache cannot be written, nothing is stored.
-    """
-    with suppress(CdesearchError, OSError):
-        folder = user_cache()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        places = [str(place), *(str(one) for one in built_places() if one != place)]
-        replace_file(folder / FILE, json.dumps(places[:MOST_PLACES], indent=2) + "\n")
-
-
-def built_places() -> list[Path]:
-    """The indexes that builds of this user have made, the latest first."""
-    with suppress(CdesearchError, OSError, ValueError, msgspec.MsgspecError):
-        return [Path(text) for text in msgspec.json.decode((user_cache() / FILE).read_bytes(), type=list[str])]
-    return []

@@ -21,7 +21,7 @@ def clear(
         bool,
         typer.Option(
             "--everything",
-            help="Remove the indexes that you have made or listed, your confirmations, caches and logs, and what"
+            help="Remove the indexes that you have made, used or listed, your confirmations, caches and logs, and what"
             " `cdesearch install-agent` has written.",
         ),
     ] = False,
@@ -68,7 +68,7 @@ def _ask(question: str, refused: str, *, yes: bool) -> None:
 
 
 def _forget(*, yes: bool) -> None:
-    """Remove the indexes that the user has made or listed, and then all that other folders of the user hold.
+    """Remove the indexes that the user has made, used or listed, and then all that other folders of the user hold.
 
     An index that does not exist or belongs to another user is only forgotten. Raises CdesearchError.
     """
@@ -76,15 +76,15 @@ def _forget(*, yes: bool) -> None:
     from cdesearch.cli.hits.opening import state_folder
     from cdesearch.errors import IndexNotFoundError, IndexUntrustedError
     from cdesearch.store.copies import user_cache
+    from cdesearch.store.known import known_places
     from cdesearch.store.server_address import is_private, runtime_folder
     from cdesearch.store.trust import trust_file
     from cdesearch.store.used import list_file, used_places
     from cdesearch.terminal import printable
-    from indexer.embedding.borrowed import built_places
     from indexer.generations.lock import remove_index
 
     listed = (place for place in used_places() if isinstance(place, Path))
-    places = [place for place in dict.fromkeys([*listed, *built_places()]) if place.is_dir()]
+    places = [place for place in dict.fromkeys([*listed, *known_places()]) if place.is_dir()]
     cache, state, run = user_cache(), state_folder(), runtime_folder()
     kept = f"your list of indexes, your confirmations, the entries of agents, {cache} and {state}"
     what = f"{len(places):,} {'index' if len(places) == 1 else 'indexes'}, {kept}"

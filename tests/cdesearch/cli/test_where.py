@@ -109,15 +109,16 @@ def test_everything_is_forgotten_except_the_files_and_the_settings(listed, notes
     (trust_file().parent / "config.toml").write_text("[query]\nk = 3\n")
     cdesearch("trust", notes, "--yes", cwd=listed)
     shutil.rmtree(tmp_path / "mail")
-    unlisted = tmp_path / "unlisted"
-    unlisted.mkdir()
-    (unlisted / "a.md").write_text("It is in no list.")
-    cdesearch("index", ".", cwd=unlisted)
+    moved = [tmp_path / "queried", tmp_path / "updated"]
+    for folder, command in zip(moved, (["query", "list"], ["index", "."]), strict=True):
+        made = write_pages(tmp_path / "made", {"a.md": "It is in no list."})
+        cdesearch("index", ".", cwd=made)
+        cdesearch(*command, cwd=made.rename(folder))
     assert "--yes" in cdesearch("clear", "--everything", cwd=listed, code=2).stderr
     cdesearch("clear", notes, "--everything", cwd=listed, code=2)
     assert (notes / ".cdesearch").exists() and used_places()
     cdesearch("clear", "--everything", "--yes", cwd=listed)
-    assert not (unlisted / ".cdesearch").exists() and (unlisted / "a.md").exists()
+    assert [one.name for folder in moved for one in folder.iterdir()] == ["a.md", "a.md"]
     assert not (notes / ".cdesearch").exists() and (notes / "password.md").exists() and not used_places()
     assert [one.name for one in trust_file().parent.iterdir()] == ["config.toml"]
     assert not user_cache().exists() and not state_folder().exists()

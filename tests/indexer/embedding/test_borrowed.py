@@ -6,6 +6,7 @@ import pytest
 from built import assert_same, contents, make_index, write_documents
 
 from cdesearch.errors import IndexDamagedError
+from cdesearch.store import known
 from cdesearch.store.copies import user_cache
 from cdesearch.store.index import Index
 from indexer import job
@@ -49,7 +50,7 @@ def test_a_corpus_with_few_texts_of_another_one_has_its_own_weights(first):
 
 @pytest.mark.slow
 def test_indexes_that_are_gone_or_damaged_lend_nothing(first, monkeypatch):
-    assert (user_cache() / borrowed.FILE).stat().st_mode & 0o077 == 0 and user_cache().stat().st_mode & 0o077 == 0
+    assert (user_cache() / known.FILE).stat().st_mode & 0o077 == 0 and user_cache().stat().st_mode & 0o077 == 0
     monkeypatch.setattr(borrowed, "ROWS", 4)
     take, taken = EmbeddingCache.take, []
 
@@ -64,6 +65,6 @@ def test_indexes_that_are_gone_or_damaged_lend_nothing(first, monkeypatch):
     shutil.rmtree(first / ".cdesearch")
     shutil.rmtree(first.parent / "second")
     assert make_index([checkout(first, "third")]).embedded == 12
-    (user_cache() / borrowed.FILE).write_text("{")
+    (user_cache() / known.FILE).write_text("{")
     assert make_index([checkout(first, "fourth")], rebuild=True).embedded == 12
     assert Index.open(first.parent / "fourth").manifest.is_complete
