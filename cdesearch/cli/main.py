@@ -30,7 +30,7 @@ from cdesearch.cli.trust import trust
 from cdesearch.cli.usage import UsageError, check_not_empty, parse_probability, usage_error
 from cdesearch.errors import IndexNotFoundError, InputError
 from cdesearch.models.endpoint_model import parse_model
-from cdesearch.search.file_filter import TYPES
+from cdesearch.search.file_filter import OTHER_NAMES, TYPES
 from cdesearch.search.options import OPTIONS, Option, with_options
 from cdesearch.slim_imports import shorten_cold_start
 from cdesearch.store.place import parse_place
@@ -95,7 +95,7 @@ def _parameter(option: Option) -> Parameter:
 
 
 def _complete_type(incomplete: str) -> list[str]:
-    return [name for name in TYPES if name.startswith(incomplete)]
+    return [name for name in (*TYPES, *OTHER_NAMES) if name.startswith(incomplete)]
 
 
 app.command("query")(with_options(query, map(_parameter, OPTIONS)))

@@ -38,19 +38,26 @@ TYPES = {
     "config": "cfg conf ini toml yaml yml", "contacts": "vcf",
     "cpp": "cc cpp cxx h hh hpp hxx", "cs": "cs", "css": "css less sass scss", "csv": "csv tsv",
     "cuda": "cu", "dart": "dart", "docx": "doc docx", "elixir": "ex exs", "epub": "epub fb2", "erlang": "erl",
-    "fortran": "f f90 f95", "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs",
+    "excel": "xls xlsx", "fortran": "f f90 f95", "fsharp": "fs fsx", "go": "go", "graphql": "graphql", "haskell": "hs",
     "html": "htm html mht mhtml xhtml", "ini": "cfg ini",
     "java": "java", "js": "cjs js jsx mjs", "json": "json jsonl ndjson", "julia": "jl", "kotlin": "kt kts",
     "latex": "latex ltx tex", "lisp": "el lisp rkt scm", "lua": "lua", "mail": "eml emlx mbox msg",
     "man": _MANUAL, "markdown": "markdown md mdx", "md": "markdown md mdx", "nix": "nix",
     "notebook": "ipynb", "notes": "canvas enex", "ocaml": "ml", "office": "doc docx odp ods odt ppt pptx rtf xls xlsx",
-    "org": "org", "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powershell": "ps1 psd1 psm1",
-    "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
+    "org": "org", "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powerpoint": "ppt pptx",
+    "powershell": "ps1 psd1 psm1", "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
     "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xls xlsx", "slides": "odp ppt pptx", "sql": "sql",
     "subtitles": "ass srt ssa vtt", "svelte": "svelte", "svg": "svg", "swift": "swift", "terraform": "hcl tf tfvars",
     "tex": "bib latex ltx tex", "text": "log text txt", "toml": "toml", "ts": "cts mts ts tsx",
     "txt": "log text txt", "verilog": "sv v", "vhdl": "vhd vhdl",
     "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml yml", "zig": "zig",
+}  # fmt: skip
+
+# Further names of types: of languages whose suffix names the type, and of programs.
+OTHER_NAMES = {
+    "assembly": "asm", "batch": "bat", "c#": "cs", "c++": "cpp", "csharp": "cs", "email": "mail", "f#": "fsharp",
+    "golang": "go", "javascript": "js", "jupyter": "notebook", "protobuf": "proto", "python": "py",
+    "restructuredtext": "rst", "shell": "sh", "typescript": "ts", "word": "docx",
 }  # fmt: skip
 
 _SUFFIXES = frozenset(suffix for suffixes in TYPES.values() for suffix in suffixes.split())
@@ -112,12 +119,17 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
 
     A suffix of a type is a type as well, such as `xlsx` of `sheet`. A name that begins with a dot is any suffix alone.
     """
-    for one in types:
+    known = tuple(OTHER_NAMES.get(one, one) for one in types)
+    for one in known:
         if one[:1] == "." and not SUFFIX.fullmatch(one[1:]):
             raise QueryError(f"{one:.20} is not the end of a file name.", "Use letters and digits, such as .py.")
         if one[:1] != "." and one not in TYPES and one not in _SUFFIXES:
-            raise QueryError(f"There is no file type {one:.40}.", f"The types are {', '.join(TYPES)}.")
-    return tuple(dict.fromkeys(end for one in types for end in TYPES.get(one, one.removeprefix(".")).split()))
+            from difflib import get_close_matches
+
+            near = " or ".join(get_close_matches(one, [*TYPES, *OTHER_NAMES]))
+            asked = f"Did you mean {near}? " if near else ""
+            raise QueryError(f"There is no file type {one:.40}.", f"{asked}The types are {', '.join(TYPES)}.")
+    return tuple(dict.fromkeys(end for one in known for end in TYPES.get(one, one.removeprefix(".")).split()))
 
 
 def time_of(text: str) -> int:

@@ -61,7 +61,7 @@ def test_options_that_contradict_each_other_are_refused_in_one_line(indexed, arg
 
 @pytest.mark.slow
 def test_a_shell_completes_commands_options_and_types(indexed):
-    asked = {"que": "query", "query --typ": "--type", "query --type py": "py", "inde": "indexes index"}
+    asked = {"que": "query", "query --typ": "--type", "query --type py": "py python", "inde": "indexes index"}
     for typed, expected in asked.items():
         words = f"cdesearch {typed}"
         environment = {"_CDESEARCH_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

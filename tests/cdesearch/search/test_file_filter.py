@@ -10,7 +10,7 @@ import pytest
 
 import cdesearch
 from cdesearch.errors import QueryError
-from cdesearch.search.file_filter import TYPES, suffixes_of, time_of
+from cdesearch.search.file_filter import OTHER_NAMES, TYPES, suffixes_of, time_of
 from cdesearch.search.request import request_of
 
 DAY = 24 * 3600
@@ -121,9 +121,10 @@ def test_other_texts_are_no_times(text):
 
 def test_an_unknown_type_is_reported_with_the_known_ones():
     assert suffixes_of(("py", "md", "py")) == ("py", "pyi", "markdown", "md", "mdx")
-    with pytest.raises(QueryError, match=r"no file type pyt\. The types are asciidoc, .*, zig\."):
+    with pytest.raises(QueryError, match=r"no file type pyt\. Did you mean py .*\? The types are asciidoc, .*, zig\."):
         suffixes_of(("pyt",))
-    assert list(TYPES) == sorted(TYPES)
+    assert list(TYPES) == sorted(TYPES) and set(OTHER_NAMES.values()) <= TYPES.keys() - OTHER_NAMES.keys()
+    assert suffixes_of(("python", "word")) == ("py", "pyi", "doc", "docx")
 
 
 def test_the_names_and_the_suffixes_of_formats_are_types(tmp_path, tiny_checkpoint):
