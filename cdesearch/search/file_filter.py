@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
 _MONTH = re.compile(r"[0-9]{4}(?:-[0-9]{2})?")  # or a year
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
+_DAYS_AGO = {"today": 0, "yesterday": 1}
 _FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
@@ -45,7 +46,8 @@ TYPES = {
     "man": _MANUAL, "markdown": "markdown md mdx", "md": "markdown md mdx", "nix": "nix",
     "notebook": "ipynb", "notes": "canvas enex", "ocaml": "ml", "office": "doc docx odp ods odt ppt pptx rtf xls xlsx",
     "org": "org", "parquet": "parquet", "pdf": "pdf", "perl": "pl pm", "php": "php", "powerpoint": "ppt pptx",
-    "powershell": "ps1 psd1 psm1", "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb", "rust": "rs", "scala": "scala",
+    "powershell": "ps1 psd1 psm1", "proto": "proto", "py": "py pyi", "r": "r rmd", "rst": "rest rst", "ruby": "rb",
+    "rust": "rs", "scala": "scala",
     "sh": "bash fish ksh sh zsh", "sheet": "csv ods tsv xls xlsx", "slides": "odp ppt pptx", "sql": "sql",
     "subtitles": "ass srt ssa vtt", "svelte": "svelte", "svg": "svg", "swift": "swift", "terraform": "hcl tf tfvars",
     "tex": "bib latex ltx tex", "text": "log text txt", "toml": "toml", "ts": "cts mts ts tsx",
@@ -133,7 +135,7 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def time_of(text: str) -> int:
-    """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01, in seconds since 1970.
+    """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01 or yesterday, in seconds since 1970.
 
     A date is midnight of the local time zone, and a year or month the first of its days. A number after `@` is the
     result itself. Raises QueryError for any other text.
@@ -142,6 +144,8 @@ def time_of(text: str) -> int:
 
     if _SECONDS.fullmatch(text):
         return int(text[1:])
+    if text in _DAYS_AGO:
+        text = (datetime.now() - timedelta(_DAYS_AGO[text])).date().isoformat()
     age = _AGE.fullmatch(text)
     try:
         if age is not None:
@@ -151,7 +155,8 @@ def time_of(text: str) -> int:
         return int(found.timestamp())
     except (ValueError, OverflowError, OSError):
         raise QueryError(
-            f"{text[:40]!r} is neither an age nor a date.", "Examples are 30min, 12h, 7d, 2w, 2026-11-01 and 2026-11."
+            f"{text[:40]!r} is neither an age nor a date.",
+            "Examples are 30min, 12h, 7d, 2w, today, yesterday, 2026-11-01 and 2026-11.",
         ) from None
 
 

@@ -111,9 +111,10 @@ def test_ages_and_dates_become_times():
     assert time_of("2026-11-01") == int(datetime(2026, 11, 1).timestamp())
     assert time_of("2026-11-01T12:00+00:00") == int(datetime(2026, 11, 1, 12, tzinfo=UTC).timestamp())
     assert time_of("@17") == 17
+    assert 0 <= now - time_of("today") < DAY + 3700 and 22 * 3600 < time_of("today") - time_of("yesterday") < 26 * 3600
 
 
-@pytest.mark.parametrize("text", ["", "7", "d", "-1d", "7 d", "yesterday", "2026-13-01", "999999w", "1e9d", "٣d"])
+@pytest.mark.parametrize("text", ["", "7", "d", "-1d", "7 d", "tomorrow", "2026-13-01", "999999w", "1e9d", "٣d"])
 def test_other_texts_are_no_times(text):
     with pytest.raises(QueryError, match="neither an age nor a date"):
         time_of(text)
