@@ -84,7 +84,10 @@ def _rows(file: Path) -> Iterable[tuple[int, str, list[Answer]]]:
                 if not answers:
                     raise ValueError
                 found = _text(row["question"]), answers
-            except (ValueError, LookupError, TypeError, RecursionError):
+            except KeyError as missing:
+                cause = f"{file}:{number} is not a question, because a key is missing: {missing}."
+                raise InputError(cause, f"Write lines such as {EXAMPLE}") from None
+            except (ValueError, TypeError, RecursionError):
                 raise InputError(f"{file}:{number} is not a question.", f"Write lines such as {EXAMPLE}") from None
             yield number, *found
 

@@ -33,6 +33,7 @@ def test_a_text_may_contain_other_ends_of_lines(manual, tmp_path):
         ("{", "q.jsonl:1 is not a question"),
         (json.dumps(GOOD) + "\n[]", "q.jsonl:2 is not a question"),
         (json.dumps(GOOD | {"answers": []}), "q.jsonl:1 is not a question"),
+        (json.dumps(GOOD | {"answers": [{"path": "reset.md"}]}), "a key is missing: 'phrase'"),
         (json.dumps(GOOD | {"question": '""'}), "q.jsonl:1 is not a question"),
         (json.dumps(GOOD | {"answers": [{"path": "no.md", "phrase": "x"}]}), "q.jsonl:1: no.md is not in the index"),
         (json.dumps(GOOD | {"answers": [{"path": "reset.md", "phrase": "xyz"}]}), "no passage of reset.md contains"),
