@@ -36,7 +36,7 @@ def pattern_condition(index: Index, regex: str) -> str:
         if "regex parse error" in str(error) or "did not compile" in str(error):
             reason = re.search(r"^error: (.*?)\)?$", str(error), re.MULTILINE)
             raise QueryError(
-                f"{regex[:80]!r} is not a pattern that can be searched for"
+                f"'{regex[:80]}' is not a pattern that can be searched for"
                 f" ({reason[1] if reason else 'it is too large'}).",
                 "Use a regular expression without look-around and references, and a backslash before literal signs.",
             ) from None

@@ -60,7 +60,7 @@ def test_without_words_hits_are_in_the_order_of_paths_and_lines(opened):
     [
         ("(", "unclosed group"),
         ("(?=a)", "look-around"),
-        (r"(a)\1", "backreferences"),
+        (r"(a)\1", r"'(a)\1' is not a pattern that can be searched for (backreferences"),
         ("[z-a]", "invalid character class range"),
         ("(?:a{1000}){1000}", "it is too large"),
         ("", "The pattern is empty."),
