@@ -10,7 +10,7 @@ from typing import Any
 from cdesearch.builders import BUILDER
 from cdesearch.errors import ModelError
 from cdesearch.search.corpus_languages import unread_languages
-from cdesearch.search.drift import describe, measure_drift
+from cdesearch.search.drift import describe, level_of, measure_drift
 from cdesearch.search.field_filter import IndexedFields
 from cdesearch.search.stages import describe_second_stage
 from cdesearch.store.copies import shown_source
@@ -119,10 +119,11 @@ def _drift(index: Index) -> str:
         return "not measured: the index is not complete"
     drift = measure_drift(index) if manifest.drift is None else manifest.drift
     reason = BUILDER.stale(replace(manifest, drift=drift))
-    if reason is None:
+    if reason is None and level_of(drift) != "large":
         return describe(drift)
     where = shlex.quote(str(index.place))
-    return f"{describe(drift)}. {reason} `cdesearch index --refresh-context --index {where}` samples a new one."
+    why = "" if reason is None else f" {reason}"
+    return f"{describe(drift)}.{why} `cdesearch index --refresh-context --index {where}` samples a new context."
 
 
 def show_fields(index: Index, *, as_json: bool) -> None:
