@@ -30,6 +30,7 @@ _CONDITION = re.compile(
 )
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")  # a year, a month or a day
+_TIME = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2})[t ][0-9]{1,2}:[0-9]{2}\S*\Z")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
 _RANGES: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
@@ -70,7 +71,7 @@ def conditions_of(text: str) -> tuple[FieldCondition, ...]:
                 " by `and`.",
             )
         name, sign, *values, _ = match.groups()
-        value = next(filter(None, values)).casefold()
+        value = _TIME.sub(r"\1", next(filter(None, values)).casefold())  # an index stores the days of times
         if sign in _RANGES and not (_DATE.fullmatch(value) or _NUMBER.fullmatch(value)):
             raise QueryError(f"{value[:40]!r} is neither a date nor a number.", "Examples are 2026-01-31 and 5.")
         found.append(FieldCondition(name.casefold(), sign, value))

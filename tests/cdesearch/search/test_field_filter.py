@@ -46,6 +46,7 @@ def found(index, **options):
         ("status=open", "a1"), ("status = OPEN and tags:infra", "a"), ("status!=open", "bcd2"),
         ('status="on hold"', "c"), ("status:hold", "c"), ("tag:infra", "abd"), ("tag=infra", "ad"), ("tags:api", "a"),
         ("author:o'lee", "c"), ("date>=2026-01-15", "ab"), ("date>2026-01-15 AND date<2027", "b"),
+        ("date>=2026-01-15T12:00", "ab"), ("date='2026-01-15 08:05:00+02:00'", "a"),
         ("date<=2025", "c"), ("date=2026-01", "a"), ("price<10", "a"), ("price=10.0", "b"), ("price>=9.5", "ab"),
         ("amount<0", "1"), ("status>5", ""),
     ],
