@@ -9,6 +9,7 @@ from cdesearch.search.documents import DocumentReader
 from cdesearch.search.field_filter import DATE
 from cdesearch.search.passages import Fence, Passage
 from cdesearch.search.readable import headings_as_text
+from cdesearch.search.text_time import stated_day
 from cdesearch.store.index import Index
 from cdesearch.store.schema import Hit
 from cdesearch.terminal import counted, printable
@@ -51,27 +52,18 @@ class LocatedPassage:
 
 
 def ages_of(hits: Iterable[Hit], indexes: Mapping[str, Index]) -> dict[str, str]:
-    """How old the text of each hit is by its field `date`, or else by its file, by the ids of the chunks."""
+    """How old the text of each hit is, by the ids of the chunks."""
     ages: dict[str, str] = {}
     for name, index in indexes.items():
         own = [hit.chunk for hit in hits if (hit.index or "") == name]
         modified = DocumentReader(index).modified({chunk.path for chunk in own})
         for chunk in own:
-            days = (_seconds_since(value) for field, value in chunk.fields if field == DATE)
-            seconds = next((one for one in days if one is not None), None)
-            if seconds is None and chunk.path in modified:  # another generation may lack the file
-                seconds = time.time() - modified[chunk.path] / 1e9
-            if seconds is not None:
-                ages[chunk.id] = _age(int(seconds))
+            day = stated_day(chunk.path, (value for field, value in chunk.fields if field == DATE))
+            if day is not None:
+                ages[chunk.id] = _age(int((datetime.now() - datetime.fromisoformat(day)).total_seconds()))
+            elif chunk.path in modified:  # another generation may lack the file
+                ages[chunk.id] = _age(int(time.time() - modified[chunk.path] / 1e9))
     return ages
-
-
-def _seconds_since(value: str) -> float | None:
-    """The time since a day such as "2026-11-01"; None for another value of a field."""
-    try:
-        return (datetime.now() - datetime.fromisoformat(value[:10])).total_seconds()
-    except ValueError:
-        return None
 
 
 def _age(seconds: int) -> str:

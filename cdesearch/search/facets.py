@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from cdesearch.search.field_filter import DATE, DAY
+from cdesearch.search.field_filter import DATE
 from cdesearch.search.file_filter import SUFFIX
+from cdesearch.search.text_time import stated_day
 from cdesearch.store.schema import field_of
 
 COUNTED = 100  # candidates
 TAGS = ("tags", "tag")  # the fields of which each value is a tag
 FOLDER_DEPTH = 2  # levels of folders below the one that contains all candidates
-FIRST_YEAR, LAST_YEAR = 1000, 9999
 MOST_VALUES = 50  # of a facet
 
 
@@ -20,35 +20,23 @@ class Facts(NamedTuple):
     """What facets read of a document. Each query makes COUNTED of these, and a tuple is made three times as fast."""
 
     path: str
-    day: str | None  # its field `date`, or else the day on which its file was modified, such as "2026-01-31"
+    day: str | None  # of its time, see `text_time`, such as "2026-01-31"
     tags: tuple[str, ...]
 
     @classmethod
     def of(cls, path: str, labels: Sequence[str], modified_ns: int | None) -> "Facts":
         """The facts of a document with these labels in the column `fields`."""
-        day, tags = None, []
-        for name, value in map(field_of, labels):
-            if name in TAGS:
-                tags.append(value)
-            elif name == DATE and day is None and is_day(value):
-                day = value
+        fields = [*map(field_of, labels)]
+        day = stated_day(path, (value for name, value in fields if name == DATE))
         if day is None and modified_ns is not None:
             day = date.fromtimestamp(modified_ns / 1e9).isoformat()
-        return cls(path, day, tuple(tags))
+        return cls(path, day, tuple(value for name, value in fields if name in TAGS))
 
     @property
     def type(self) -> str:
         """The end of the name in lower case, without the dot; empty if there is none."""
         start, _, end = self.path.rpartition("/")[2].rpartition(".")
         return end.lower() if start else ""
-
-
-def is_day(text: str) -> bool:
-    """Whether a text is a day that exists, of a year by which searches can be filtered."""
-    try:
-        return bool(DAY.fullmatch(text)) and FIRST_YEAR <= date.fromisoformat(text).year < LAST_YEAR
-    except ValueError:
-        return False
 
 
 def facets_of(documents: Iterable[Facts]) -> dict[str, list[tuple[str, int]]]:

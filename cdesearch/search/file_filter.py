@@ -13,6 +13,7 @@ from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted, read_table
 from cdesearch.search.field_filter import FieldCondition, IndexedFields
 from cdesearch.search.path_filter import path_condition
+from cdesearch.search.text_time import day_in_name
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -206,7 +207,7 @@ class FileConditions:
     def _in_time(self, since: int | None, before: int | None) -> str:
         """The condition for the texts from a time or later, and from before a time.
 
-        Of texts without a date, the shorter list of paths is used: that of their files, or that of all others.
+        Of texts without a field for it, the shorter list of paths is used: that of their files, or of all others.
         """
         from datetime import date
 
@@ -214,7 +215,9 @@ class FileConditions:
         days = [date.fromtimestamp(min(max(_FIRST, time), _END)).isoformat() for time in (first, end)]
         inside, outside = list[str](), list[str]()
         for path, mtime_ns in self.modified.items():
-            (inside if first * 10**9 <= mtime_ns < end * 10**9 else outside).append(path)
+            day = self._named_days.get(path)
+            is_inside = days[0] <= day < days[1] if day else first * 10**9 <= mtime_ns < end * 10**9
+            (inside if is_inside else outside).append(path)
         is_short = len(inside) <= len(outside)
         paths = ", ".join(map(quoted, inside if is_short else outside))
         by_file = f"path {'' if is_short else 'NOT '}IN ({paths})" if paths else str(not is_short).lower()
@@ -226,6 +229,10 @@ class FileConditions:
         query = self._index.async_chunks.query().where("array_length(fields) > 0").select(["document_id", "fields"])
         found = read_table(self._index, query)
         return dict(zip(found["document_id"].to_pylist(), found["fields"].to_pylist(), strict=True))
+
+    @cached_property
+    def _named_days(self) -> dict[str, str]:
+        return {path: day for path in self.modified if (day := day_in_name(path)) is not None}
 
     @cached_property
     def modified(self) -> dict[str, int]:

@@ -75,7 +75,8 @@ OPTIONS = (
     ),
     Option(
         "since", "--since", "text", "Search only texts from then or later: 12h, 7d or 2w ago, or a date.",
-        "The time of a text is its field `date`, or else when its file was modified.",
+        "The time of a text is its field `date`, or else the date in the name of its file, or else when that was"
+        " modified.",
         most_remote=40, metavar="TIME", is_search=True,
     ),
     Option(

@@ -16,12 +16,12 @@ NOTES = {
     "work/a/owl.md": "---\ndate: 2024-05-01\ntags: [birds, night]\n---\nThe owl hunts at night.",
     "work/a/long.md": "---\ntags: [birds]\n---\n" + "".join(f"# Part {n}\n\nThe owl, again.\n\n" for n in range(6)),
     "work/b/c/deep.txt": "An owl in the deep.",
-    "home/mouse.TXT": "A mouse fears the owl.",
+    "home/mouse 2019-02-03.TXT": "A mouse fears the owl.",
 }
 EXPECTED = {
     "folder": [("work", 3), ("work/a", 2), ("home", 1), ("work/b", 1)],
     "type": [("md", 2), ("txt", 2)],
-    "year": [("2024", 1), ("2020", 3)],
+    "year": [("2024", 1), ("2020", 2), ("2019", 1)],
     "tag": [("birds", 2), ("night", 1)],
 }
 FILTERS = {
@@ -87,3 +87,16 @@ def test_without_candidates_there_are_no_values():
 def test_values_by_which_no_search_can_be_filtered_are_left_out(day):
     facts = Facts.of("notes/a.c++", [f"date={day}"], None)
     assert not any(facets_of([facts])[name] for name in ("year", "type"))
+
+
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("2025-04-02_minutes.md", "2025-04-02"), ("in/IMG_20240517_101112.txt", "2024-05-17"),
+        ("letter 2024_03_01.docx", "2024-03-01"), ("2024-02-30 as 20240301.md", "2024-03-01"), ("2024-0301.md", None),
+        ("2024-03-01/a.md", None), ("120240301.md", None), ("2024-03-011.md", None), ("1949-12-31.md", None),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_file_may_have_its_date(path, day):
+    assert Facts.of(path, ["date=soon"], None).day == day
+    assert Facts.of(path, ["date=2026-01-31"], 0).day == "2026-01-31"
