@@ -8,7 +8,7 @@ import typer
 
 from cdesearch.cli.named_index import IndexOption, UpdateOption
 from cdesearch.cli.query import folder_below, note_outer_index
-from cdesearch.errors import LanguageModelError
+from cdesearch.errors import IndexNotFoundError, LanguageModelError
 from cdesearch.fresh import Check
 from cdesearch.search.options import FLAGS
 from cdesearch.slim_imports import shorten_cold_start
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cdesearch.answer.answer import Answer
     from cdesearch.answer.endpoint import Endpoint
     from cdesearch.search.passages import Passage
+    from cdesearch.store.index import Index
+    from cdesearch.store.place import Place
 
 NO_ANSWER = 1  # the exit code if nothing answers the question
 
@@ -32,6 +34,7 @@ def ask(
         list[str] | None, typer.Option(metavar="GLOB", help="Use only files that match this glob, as in `query`.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help=FLAGS["--all"].help)] = False,
+    yes: Annotated[bool, typer.Option("--yes", help=FLAGS["--yes"].help)] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     llm: Annotated[
         str | None,
@@ -57,12 +60,11 @@ def ask(
     """Answer a question with citations."""
     from cdesearch.answer.endpoint import chosen_endpoint
     from cdesearch.search.request import SearchRequest
-    from cdesearch.store.index import Index
 
     started = time.perf_counter()
     text = " ".join(question)
     endpoint = chosen_endpoint(llm, llm_model)
-    opened = Index.open(index)
+    opened = _opened(index, yes=yes)
     here: tuple[str, ...] = ()
     if index is None:
         note_outer_index(opened)
@@ -99,6 +101,22 @@ def ask(
         if here:
             typer.echo(printable(f"Only {here[0]} was searched: --all asks the whole index."), err=True)
         raise typer.Exit(NO_ANSWER)
+
+
+def _opened(index: "Place | None", *, yes: bool) -> "Index":
+    """The index that is named, or the nearest one upward. Without one, that of the working directory is made."""
+    from cdesearch.store.index import Index
+    from cdesearch.store.used import used_places
+
+    try:
+        return Index.open(index)
+    except IndexNotFoundError as missing:
+        if index is not None or (used_places() and not yes):
+            raise
+        from cdesearch.cli.first_index import build_first_index
+
+        build_first_index(missing, yes=yes, is_whole=True)
+        return Index.open()
 
 
 def _written(

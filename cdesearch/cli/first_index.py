@@ -27,9 +27,10 @@ POLL_SECONDS = 0.05
 HINT = "Next: "  # the start of the line in which `index` advises a query
 
 
-def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
+def build_first_index(missing: IndexNotFoundError, *, yes: bool, is_whole: bool = False) -> None:
     """Index the working directory, and return as soon as its words can be searched; the rest goes on by itself.
 
+    With `is_whole`, return when the index is complete.
     The build is shown on stderr, and ends with this process if Ctrl-C or SIGTERM stops it. Raises `missing` if the
     folder is not one to be indexed by itself, or the user declines; SystemExit with the exit code of a build that has
     failed.
@@ -55,7 +56,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool) -> None:
         process = start_detached(python_module("cdesearch", "index", "."), log, environment)
         with log.open(encoding="utf-8", errors="replace") as output:
             try:
-                while process.poll() is None and not current.exists():
+                while process.poll() is None and (is_whole or not current.exists()):
                     _relay(output)
                     time.sleep(POLL_SECONDS)
             except KeyboardInterrupt:

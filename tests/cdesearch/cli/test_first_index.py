@@ -55,10 +55,13 @@ def test_a_large_folder_is_answered_by_words_while_the_vectors_are_added(folder)
 
 
 @pytest.mark.parametrize(("arguments", "made"), [([], False), (["--yes"], True)])
-def test_more_than_the_limit_is_indexed_only_if_the_user_says_so(folder, monkeypatch, arguments, made):
+def test_more_than_the_limit_is_indexed_only_if_the_user_says_so(folder, tmp_path, monkeypatch, arguments, made):
     monkeypatch.setattr(first_index, "MOST_FILES", 5)
     run = cdesearch("the moon", *arguments, "--mode", "text", cwd=folder, code=0 if made else 2)
     assert (folder / ".cdesearch").exists() is made
+    asked = write_pages(tmp_path / "asked")
+    cdesearch("ask", "when do kittens sleep?", *arguments, cwd=asked, code=0 if made else 2)
+    assert (asked / ".cdesearch").exists() is made
     limit = "A query indexes at most 5 files and 5 MB without a question; there are 6 files (5 kB)."
     assert made or f"Run `cdesearch index {folder}` first. {limit}\n" in run.stderr
 
