@@ -63,6 +63,10 @@ def removed(text: str, section: Section, name: str) -> str:
         levels.append((_members(plain, at), key))
         at = levels[-1][0][key][1]
     while len(levels) > 1 and len(levels[-1][0]) == 1:
+        above, name = levels[-2]
+        _, begin, end = above[name]
+        if commented[begin:end] != text[begin:end]:
+            break  # its comments stay
         levels.pop()
     members, key = levels[-1]
     begin, _, end = members[key]
