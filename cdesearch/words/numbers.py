@@ -15,12 +15,17 @@ _DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,1
 _DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| de)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
 _MONTH_AND_YEAR = re.compile(rf"{_MONTH}(?:,| de)?[ /-]((?:19|20)\d\d)(?!\d)", re.IGNORECASE)
 _MONTH_AND_DAY = re.compile(r" ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")  # after a year
-# How the names of months begin in languages with Latin letters, without accents.
+# The names of months in languages with Latin letters, without accents
 _MONTHS = """
-    jan ene gen|feb fev|mar maa mrt|apr avr abr|may mai maj mei mag|jun juin giu|jul juil lug|aug aou ago|sep set
-    |oct okt ott out|nov|dec dez dic
+    january janvier januari janeiro enero gennaio|february fevrier februari febrero febbraio fevereiro
+    |march marz maerz mars marzo marco maart mrt|aprile avril abril|may mai mayo maggio maio mei maj
+    |june juni juin junio giugno junho|july juli juillet julio luglio julho|augustus augusti aout agosto
+    |september septembre septiembre settembre setembro|october oktober octobre octubre ottobre outubro
+    |november novembre noviembre novembro|december dezember decembre diciembre dicembre dezembro
 """
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
+# Their abbreviations
+_MONTH_OF |= {name[:end]: number for name, number in _MONTH_OF.items() for end in range(3, len(name))}
 _THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
@@ -97,9 +102,8 @@ def named_months(text: str) -> Iterator[str]:
 
 
 def month_of(word: str) -> int | None:
-    """The month, from 1 on, whose name in one of several languages begins as a word does."""
-    name = folded(word.lower())
-    return _MONTH_OF.get(name[:4]) or _MONTH_OF.get(name[:3])
+    """The month, from 1 on, of a name in one of several languages, or of its abbreviation; None for other words."""
+    return _MONTH_OF.get(folded(word.lower()))
 
 
 def _possible(year: str, month: int, day: str) -> str | None:
