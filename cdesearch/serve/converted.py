@@ -12,6 +12,9 @@ from cdesearch.search.readable import is_converted
 from cdesearch.store.schema import Chunk, Inline
 
 SHOWN = frozenset({"img", "a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u"})
+LEVEL = "    "  # of an item within another
+_FENCED = re.compile(r"\n?(^```.*?^```$)\n?", re.MULTILINE | re.DOTALL)
+_ITEM = re.compile(r"( *)(?:- |\d{1,3}\. )")
 _STRUCTURE = re.compile(r"#{1,6} |- |\d{1,3}\. |")  # what begins a line of a heading or of a list
 # At the start of a line, what would make it something else
 _BEGINS = re.compile(r"(?P<number>\d{1,9})[.)](?=\s|\Z)|\+(?=\s|\Z)|[=-]+\s*\Z|~~~")
@@ -30,7 +33,21 @@ def markdown_of(chunk: Chunk, fence: str = "", start: int = 0) -> str:
         if place >= at:
             parts += [*letters[at:place], tag]
             at = end
-    return "".join([*parts, *letters[at:]])
+    written = "".join([*parts, *letters[at:]])
+    return _levelled(written) if is_converted(chunk.path) and not fence else written
+
+
+def _levelled(text: str) -> str:
+    """The text with each item of a list at most one level below the one before, as a chunk may begin within a list."""
+    lines, above = list[str](), list[int]()  # the indents of the open items
+    for part in _FENCED.split(text):
+        for line in [part] if part.startswith("```") else part.split("\n"):
+            if item := _ITEM.match(line):
+                above = [indent for indent in above if indent < len(item[1])]
+                line = f"{LEVEL * len(above)}{line.lstrip(' ')}"  # noqa: PLW2901
+                above.append(len(item[1]))
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def _literal(body: str, *, is_code: bool = False) -> Sequence[str]:

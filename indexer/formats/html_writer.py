@@ -26,7 +26,8 @@ TYPED = (None, "", "text", "email", "tel", "url", "number", "date", "time", "mon
 MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
 LISTS, INDENT = {"ul", "ol", "menu"}, "    "  # of an item within another
-MAX_OPEN = 8  # links and emphases in one another, and list items that have an indent of their own
+MAX_LEVELS = 8  # of lists in one another that have an indent of their own
+MAX_OPEN = 8  # links and emphases in one another
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
 SHOWN |= {"samp": "code", "tt": "code", "strike": "s", "cite": "em", "dfn": "em", "var": "em", "dt": "strong"}
@@ -146,7 +147,7 @@ class Writer:
         elif tag == "pre":
             self._code_of, self._inner = node.mem_id, []
         elif tag == "li":
-            self._put(f"\n{INDENT * min(len(self._items), MAX_OPEN)}{self._mark_of_item(node)} ")
+            self._put(f"\n{INDENT * min(len(self._items), MAX_LEVELS)}{self._mark_of_item(node)} ")
             self._items.append(len(self._parts))
         elif tag == "br":
             self._put("\n")
