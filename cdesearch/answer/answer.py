@@ -1,6 +1,5 @@
 """Answers to a question, either quoted from passages or written by a language model."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -86,15 +85,7 @@ def _cited(quote: Candidate) -> str:
     if quote.kind == "code":
         lead = f"{quote.lead}\n" if quote.lead else ""
         return f"{lead}```\n{quote.text}\n```\n{citation}"
-    return f"{_with_columns(quote)} {citation}"
-
-
-def _with_columns(quote: Candidate) -> str:
-    """The text of a quote, where the name of its column stands before each cell of a row."""
-    columns, cells = (re.split(r" [|\u00b7] ", text) for text in (quote.lead, quote.text))
-    if quote.kind != "row" or len(columns) != len(cells):
-        return quote.text
-    return " | ".join(f"{column}: {cell}" for column, cell in zip(columns, cells, strict=True))
+    return f"{quote.labelled or quote.text} {citation}"
 
 
 def messages_for(question: str, passages: Sequence[Passage]) -> list[Message]:

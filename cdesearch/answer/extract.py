@@ -16,16 +16,20 @@ from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import OMISSION, Passage
 from cdesearch.search.readable import is_marked_up, lines_as_text
 from cdesearch.search.sentences import Kind, Sentence, split_sentences
+from cdesearch.search.sheets import BAR, NO_NAME, cells_of, is_sheet
+from cdesearch.store.line_places import value_at
 from cdesearch.store.vector_format import VectorFormat
 
 Scores = NDArray[np.floating[Any]]
 
+LEAST_COLUMNS = 2  # of a table whose cells get names
 MIN_WORDS = 3  # a shorter sentence cannot be understood alone
 SHORT = 3  # words of a sentence that is quoted with the one before it, such as "Default is 6379."
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
 _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
+_BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
 # In a program: the mark before a line of a comment, or before a docstring.
@@ -61,7 +65,8 @@ class Candidate:
     position: int  # its position in the passage, counted from 0
     short: str = ""  # the short sentence after it, which is quoted with it
     heading: str = ""  # the heading directly above it, unless that is the title of the document
-    lead: str = ""  # of code: the sentence before it that ends with a colon; of a row: the names of its columns
+    lead: str = ""  # of code: the sentence before it that ends with a colon
+    labelled: str = ""  # a row, where the name of its column stands before each cell
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
@@ -70,12 +75,12 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
 
 
 def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
-    sentences = split_sentences(passage.text)
-    heading = lead = head = ""  # directly above the sentence, and the names of the columns of the table
+    sentences = split_sentences(passage.text, is_sheet=is_sheet(passage.path))
+    heading = lead = head = ""  # directly above the sentence, and the head of the table
     for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
         text = _shown(passage, sentence)
         if following and _RULE.fullmatch(passage.text, following.start, following.end):
-            head = text
+            head = passage.text[sentence.start : sentence.end]
             continue
         is_code, is_prose, is_last = sentence.kind == "code", sentence.kind == "prose", following is None
         is_row = sentence.kind == "row"
@@ -89,11 +94,11 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         if not (is_heading or is_cut or is_question or text.endswith(":") or n_words < MIN_WORDS):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
-            columns = head or _columns(place[-1]) if is_row else ""
             short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)
-            before = columns if is_row else lead if is_code else ""
-            if text != columns:
-                yield Candidate(text, sentence.kind, number, *place, position, short, heading, before)
+            before = lead if is_code else ""
+            labelled = _labelled(passage, row, passage.text[sentence.start : sentence.end], head) if is_row else ""
+            if labelled is not None:
+                yield Candidate(text, sentence.kind, number, *place, position, short, heading, before, labelled)
         if is_heading:
             title = text.lstrip("# ")
             heading, lead = "" if title == passage.title else title, ""
@@ -103,9 +108,23 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
             heading = lead = ""
 
 
-def _columns(trail: Sequence[str]) -> str:
-    """The names of the columns of a sheet, which are the last heading above its rows."""
-    return trail[-1] if trail and " | " in trail[-1] else ""
+def _labelled(passage: Passage, n: int, line: str, head: str) -> str | None:
+    """A row with the name of its column before each cell; "" if these are not known, and None if it is their row.
+
+    `head` is the head of a table of Markdown. That of a sheet is the last heading above the line below.
+    """
+    if is_sheet(passage.path):
+        names = [*passage.trail_at(n + 1), ""][-2].split(BAR)
+        cells = cells_of(line, value_at(passage.places.anchors, n, passage.anchor))
+    else:
+        names, cells = ([cell.strip() for cell in _BAR.split(row.strip()[1:-1])] for row in (head, line))
+    if cells is None or len(cells) > len(names) or len(names) < LEAST_COLUMNS:
+        return ""
+    if [cell or NO_NAME for cell in cells] == names:
+        return None
+    pairs = ((name, cell) for name, cell in zip(names, cells, strict=False) if cell)
+    labelled = (cell if name in ("", NO_NAME) else f"{name}: {cell}" for name, cell in pairs)
+    return " ".join(lines_as_text(passage.path, [BAR.join(labelled)]))[:MAX_CHARACTERS]
 
 
 def _short_after(passage: Passage, sentence: Sentence, following: Sentence | None) -> str:
@@ -188,7 +207,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     if not candidates:
         return []
     vector: Floats = corpus.encoder.encode([question], "query", corpus.context)[0]
-    texts, n = [f"{one.lead} {one.text}".lstrip() for one in candidates], len(candidates)
+    texts, n = [one.labelled or f"{one.lead} {one.text}".lstrip() for one in candidates], len(candidates)
     headings = list(dict.fromkeys(one.heading for one in candidates if one.heading))
     vectors = corpus.encoder.encode([*texts, *headings], "document", corpus.context)
     judged = corpus.z(vectors, vector) + WORDS_WEIGHT * corpus.coverage(question, [*texts, *headings])

@@ -67,16 +67,16 @@ _MARKUP: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
 
 def is_marked_up(path: str) -> bool:
     """Whether the text of a file is Markdown, in the file or after its conversion."""
-    return _suffix(path) in _WRITTEN or is_converted(path)
+    return suffix_of(path) in _WRITTEN or is_converted(path)
 
 
 def is_converted(path: str) -> bool:
     """Whether only the structure of a text is Markdown, and its other signs stand for themselves."""
-    return _suffix(path) in _CONVERTED
+    return suffix_of(path) in _CONVERTED
 
 
 @lru_cache(maxsize=1000)  # asked for each line of each hit
-def _suffix(path: str) -> str:
+def suffix_of(path: str) -> str:
     """The suffix in lower case of the name of a file, without that of its compression."""
     name = PurePath(path.lower())
     return (name.with_suffix("") if name.suffix in _COMPRESSIONS else name).suffix
@@ -114,7 +114,7 @@ def _kinds(lines: Sequence[str]) -> Iterator[Literal["prose", "code", "fence"]]:
 
 def headings_as_text(path: str, headings: Sequence[str]) -> list[str]:
     """The title and headings above a text of a file that have words, without the markup of Markdown."""
-    texts = map(without_markup, headings) if _suffix(path) in _WRITTEN else headings
+    texts = map(without_markup, headings) if suffix_of(path) in _WRITTEN else headings
     return [text for text in texts if text]
 
 

@@ -15,7 +15,7 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _IN_NAME = re.compile(r"\.\w")  # as in "http.Handler"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
-_ROW = re.compile(r"\s*\|.*\|\s*$|[^|\n]*(?: \| [^|\n]*)+$")  # of Markdown, or of a sheet
+_ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
 # several plain words follow each other in the paragraph, or a line is a whole sentence.
 _INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|--))?(?:\t| {4,})\S")  # also within a comment
@@ -41,14 +41,22 @@ class Sentence:
     is_first: bool = True  # of its paragraph
 
 
-def split_sentences(text: str) -> list[Sentence]:
-    """The sentences in order. They do not overlap, and omit only white space and empty lines of comments."""
+def split_sentences(text: str, *, is_sheet: bool = False) -> list[Sentence]:
+    """The sentences in order. They do not overlap, and omit only white space and empty lines of comments.
+
+    Each line of a sheet is a row.
+    """
     found: list[Sentence] = []
-    for start, end, kind in _blocks(text):
+    for start, end, kind in _rows(text) if is_sheet else _blocks(text):
         spans = _prose_sentences(text, start, end) if kind == "prose" else [(start, end)]
         stripped = [span for one in spans if (span := _stripped(text, *one))]
         found += [Sentence(*span, kind, span == stripped[0]) for span in stripped]
     return found
+
+
+def _rows(text: str) -> Iterator[tuple[int, int, Kind]]:
+    for line in _LINE.finditer(text):
+        yield line.start(), line.end(), "row"
 
 
 def _prose_sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:

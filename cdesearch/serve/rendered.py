@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from cdesearch.search.readable import is_marked_up
+from cdesearch.search.sheets import BAR, NO_NAME, cells_of, is_sheet
 from cdesearch.serve.converted import SHOWN, markdown_of
 from cdesearch.store.schema import Chunk
 
@@ -30,10 +31,10 @@ COLOURED = frozenset(
 )
 MOST_COLOURED = 3_000  # characters
 MOST_ERRORS = 0.1  # the share of tokens that a lexer may not understand; other code is not coloured
+MAX_CELLS = 50  # that a row of a sheet spans whose cells are not known
 LARGEST_HEADING = 4  # the page has the headings above it
 MOST_CHARACTERS, MOST_MARKDOWN = 20_000, 60_000  # of a chunk, and with its elements; a longer one is shown as it is
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)(.*)$", re.MULTILINE)
-_SHEET_FILE = re.compile(r"\.(?:xl[st][xm]?|ods)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL_FILE = re.compile(r"\.(?:emlx?|(?P<page>mht|mhtml)|mbox|msg)(?:\.(?:gz|bz2|xz|zst))?\Z", re.IGNORECASE)
 _MAIL = re.compile(r"(?:(?:From|To|Cc|Date): .*(?:\n|\Z)){2,}")  # the headers that a message begins with
 # Lines in a mail that was converted from HTML, and lines that only people and patches write
@@ -104,20 +105,22 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
             head, body = _front_matter(chunk.fields, body)
         html = html_of(f"{fence}\n{body}" if fence and not is_mail else body, shows, is_mail=is_mail)
         return {"head": head, "html": html} if head else {"html": html}
-    if _SHEET_FILE.search(chunk.path):
+    if is_sheet(chunk.path):
         return {"html": _table(chunk)}
     code = coloured_lines(chunk.body, path=chunk.path)
     return {} if code is None else {"code": code}
 
 
 def _table(chunk: Chunk) -> str:
-    """The HTML of the rows of a sheet, whose lines are cells with bars between them."""
-    columns = chunk.trail_at(0)[-1:]  # their names are the heading of the rows
-    rows = [
-        f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in line.split(' | '))}</tr>"
-        for line in chunk.body.split("\n")
-        for tag in ["th" if line in columns else "td"]
-    ]
+    """The HTML of the rows of a sheet. A row whose cells are not known is one cell."""
+    lines, rows = chunk.body.split("\n"), list[str]()
+    columns = chunk.trail_at(len(lines) - 1)[-1:]  # their names are the heading of the rows
+    for n, line in enumerate(lines):
+        cells = cells_of(line, chunk.cells_at(n))
+        tag = "th" if BAR.join(cell or NO_NAME for cell in cells or ()) in columns else "td"
+        written = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells or ())
+        whole = f'<td colspan="{MAX_CELLS}">{escape(line)}</td>'
+        rows.append(f"<tr>{whole if cells is None else written}</tr>")
     return f"<table>{''.join(rows)}</table>"
 
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import Any, NamedTuple
 
+from cdesearch.search.sheets import BAR, NO_NAME
 from indexer.formats.format import MAX_TITLE, Anchor, Document, Heading, OpenFile, UnreadableError
 
 MAX_ROW = 1_048_576  # in all usual programs
@@ -21,6 +22,7 @@ MAX_CHARACTERS = 100_000_000  # of a sheet; a text that is stored once may be re
 MAX_EMPTY = 20  # rows that are kept between two others, where they separate tables
 MAX_BEFORE_NAMES = 50  # rows in which the names of columns are looked for
 ROWS_OF_TABLE = 4  # below the names of columns, which show how many columns there are
+MAX_COLUMNS = 200  # whose names are a heading
 MAX_GAP = 8  # empty cells that are written between two others
 BEFORE_TEXT = -1  # the offset of a heading that stands above all of the text
 
@@ -114,17 +116,19 @@ def _header(rows: list[tuple[int, list[Cell]]]) -> list[Heading]:
     else it is the first row of names. The list is empty if there are no names.
     """
     lengths = [len(cells) for _, cells in rows]
-    names = [  # several different texts
+    possible = [  # several different texts
         number
         for number, (_, cells) in enumerate(rows)
         if 1 < len(cells) == len({cell.text for cell in cells}) and all(cell.is_text for cell in cells)
     ]
-    if not names:
+    if not possible:
         return []
-    missing = {n: max(0, max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - lengths[n]) for n in names}
+    missing = {n: max(0, max(lengths[n + 1 : n + 1 + ROWS_OF_TABLE], default=0) - lengths[n]) for n in possible}
     most = min(1, *missing.values())
-    offset, cells = rows[next((n for n in names if missing[n] <= most), names[0])]
-    return [Heading(offset, 2, " | ".join(cell.text for cell in cells)[:MAX_TITLE])]
+    offset, cells = rows[next((n for n in possible if missing[n] <= most), possible[0])]
+    texts = {cell.column: cell.text for cell in cells}
+    names = (texts.get(column, NO_NAME) for column in range(min(max(texts) + 1, MAX_COLUMNS)))
+    return [Heading(offset, 2, BAR.join(names)[:MAX_TITLE])]
 
 
 # The codes of formats that are part of every workbook, by their numbers. Currencies depend on the computer.

@@ -1,10 +1,15 @@
 import re
-from dataclasses import replace
+from itertools import groupby
 
+import pytest
+from sample_files import workbook, zipped
+
+import cdesearch
 from cdesearch.answer.answer import NOT_ANSWERED, messages_for
 from cdesearch.answer.extract import MAX_CHARACTERS, candidates_of
-from cdesearch.search.passages import OMISSION, Passage
-from cdesearch.store.line_places import LinePlaces
+from cdesearch.encode.load import default_tokenizer
+from cdesearch.search.passages import OMISSION, Passage, fit_passages
+from cdesearch.serve.rendered import rendered
 
 
 def passage(text, line=10, path="a.md"):
@@ -54,14 +59,38 @@ def test_markdown_is_quoted_as_text_and_the_head_of_a_table_is_not_quoted():
     table = "| Tool | What it does |\n|---|---|\n| `saw` | **cuts** wood |"
     found = candidates_of([passage(f"Use [the saw](saw.md) with `--care` only.\n\n{table}")])
     assert [one.text for one in found] == ["Use the saw with --care only.", "saw · cuts wood"]
-    assert found[1].lead == "Tool · What it does"
+    assert found[1].labelled == "Tool: saw | What it does: cuts wood"
 
 
-def test_a_row_of_a_sheet_knows_the_names_of_its_columns():
-    places = LinePlaces(trails=((0, ("Tools", "Thing | Bought")),))
-    sheet = replace(passage("Thing | Bought\nOld saw | 2012-03-09", path="a.xlsx"), places=places)
-    (row,) = candidates_of([sheet])
-    assert (row.text, row.lead, row.kind) == ("Old saw | 2012-03-09", "Thing | Bought", "row")
+@pytest.mark.parametrize(
+    ("line", "labelled"),
+    [
+        ("| the old saw | 2012 | a \\| b |", "Tool: the old saw | Bought: 2012 | C: a | b"),
+        ("| the old saw | | c |", "Tool: the old saw | C: c"),
+        ("| the old saw and more | 2012 |", "Tool: the old saw and more | Bought: 2012"),
+        ("| the old saw | 2012 | c | d |", ""),
+    ],
+)
+def test_the_cells_of_a_row_get_the_names_of_their_columns(line, labelled):
+    (row,) = candidates_of([passage(f"| Tool | Bought | C |\n|---|---|---|\n{line}")])
+    assert row.labelled == labelled
+
+
+def test_the_cells_of_a_sheet_get_the_names_of_their_columns_if_it_is_known_which_these_are(tmp_path, tiny_checkpoint):
+    cells = {"B1": "Jan", "C1": "Feb", "A2": "the old saw", "B2": 7, "A3": "two | bars", "B3": 8, "C4": "it is last"}
+    rows = "".join(
+        "<row>" + "".join(f'<c r="{at}" t="str"><v>{text}</v></c>' for at, text in row) + "</row>"
+        for _, row in groupby(cells.items(), lambda cell: cell[0][1])
+    )
+    (tmp_path / "a.xlsx").write_bytes(zipped(workbook({"S": rows})))
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as built:
+        (hit,) = built.search("saw").hits
+    found = candidates_of(fit_passages([hit], 500, default_tokenizer()))
+    assert [(one.text, one.labelled) for one in found] == [
+        ("the old saw | 7", "the old saw | Jan: 7"), ("two | bars | 8", ""), ("it is last", "Feb: it is last"),
+    ]  # fmt: skip
+    table = "<tr><th></th><th>Jan</th><th>Feb</th></tr><tr><td>the old saw</td><td>7</td></tr>"
+    assert table in rendered(hit.chunk)["html"]
 
 
 def test_a_question_is_quoted_only_after_a_statement():

@@ -194,9 +194,21 @@ def test_front_matter_is_the_head_of_a_document_and_not_its_text():
     assert "head" not in rendered(chunk)
 
 
-def test_the_rows_of_a_sheet_are_a_table():
-    places = LinePlaces(trails=((0, ("Tools", "Thing | Bought")),))
-    sheet = replace(CHUNK, path="a.xlsx", text="Thing | Bought\n<b>saw | 2012", places=places)
-    assert rendered(sheet)["html"] == (
-        "<table><tr><th>Thing</th><th>Bought</th></tr><tr><td>&lt;b&gt;saw</td><td>2012</td></tr></table>"
+def test_a_page_that_begins_within_a_list_is_shown_with_its_items():
+    text = "- a\n        - b\n            - c\n    - d\n\n```\n    - e\n```"
+    html = rendered(replace(CHUNK, path="a.html", text=text))["html"]
+    assert re.findall(r"<(?!/)(ul|li)|(\w)(?=\n|<)", html) == [
+        ("ul", ""), ("li", ""), ("", "a"), ("ul", ""), ("li", ""), ("", "b"), ("ul", ""), ("li", ""), ("", "c"),
+        ("li", ""), ("", "d"), ("", "e"),
+    ]  # fmt: skip
+
+
+def test_the_rows_of_a_sheet_are_a_table_with_each_cell_in_its_column():
+    places = LinePlaces(((1, ("Tools", "Thing | \u2013 | Bought")),), ((1, "B2:C2"), (2, "A3:C3")))
+    sheet = replace(
+        CHUNK, path="a.xlsx", record="Tools", text="Thing |  | Bought\n<b>saw | 7\na | b | c | d", places=places
+    )
+    assert rendered(replace(sheet, anchor="A1:C1"))["html"] == (
+        "<table><tr><th>Thing</th><th></th><th>Bought</th></tr><tr><td></td><td>&lt;b&gt;saw</td><td>7</td></tr>"
+        '<tr><td colspan="50">a | b | c | d</td></tr></table>'
     )
