@@ -49,6 +49,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if matches_no_file:
         _note_filters(options, service)
+    if result.searched and options.format != "json":
+        _note(printable(shown_instead(result.searched)))
     kept = result.confident(request.min_confidence)
     if here is not None and not kept.seems_answered:
         _note_elsewhere(here, options, result, service)
@@ -126,8 +128,6 @@ def _note_filters(options: QueryOptions, service: SearchService) -> None:
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
     """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
-    if result.searched:
-        _note(printable(shown_instead(result.searched)))
     if result.unknown_name and options.format != "grep":
         _note(no_text_contains(result.unknown_name))
     if not kept.hits:
@@ -194,7 +194,7 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
     if len(groups) < every:
         _note(f"{every - len(groups)} more below {UNLIKELY:.0%} confidence.")
     if (result.total or 0) > every:
-        _note(f"{every} of {result.total} are listed; -k {result.total} lists all.")
+        _note(f"{every} of {result.total} are listed: add -k {result.total} to list all.")
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:

@@ -211,12 +211,12 @@ def _only_name(text: str) -> str | None:
 
 
 def is_exact(query: str) -> bool:
-    """Whether a query consists of one name, of one date or number with its unit, or of quoted phrases only."""
+    """Whether a query consists of one name, of one date, of a number and one word, or of quoted phrases only."""
     return is_quoted(query) or _only_name(query) is not None or _is_number(query.split())
 
 
 def _is_number(words: Sequence[str]) -> bool:
-    """Whether words are one date, or a number of several digits and what it counts, such as 885 euros."""
+    """Whether words are one date, or a number of three digits or more with one other word, such as 885 euros."""
     most = max((sum(map(str.isdigit, word)) for word in words), default=0)
     if not 2 <= len(words) <= MOST_OF_DATE or most < LEAST_DIGITS:
         return False

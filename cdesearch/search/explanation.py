@@ -90,7 +90,8 @@ def explain(reader: GenerationReader, query: SearchRequest, chunk_id: str) -> Ex
     if not query.words:
         raise QueryError("A hit of a query without words has no scores.", "Add words to search for.")
     query, index, encoder = reader.limited(query), reader.index, reader.encoder
-    query = reader.respelled(query, unknown_words(index, query.words))
+    if query.mode != "dense":
+        query = reader.respelled(query, unknown_words(index, query.words))
     with index.checks.reporting_damage():
         row, chunk = _found(index, chunk_id)
         vectors, tokens = encoder.encode_queries([query.words], index.context_for(encoder))

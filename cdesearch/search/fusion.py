@@ -48,7 +48,7 @@ class Candidates:
     has_parts: bool = False  # whether documents consist of records
     blindness: float = 0.0  # the estimated probability that the model does not read the query's language
     vectors: Floats | None = None  # (n, d), zeros for a candidate without a vector; None: neighbours do not count
-    is_exact: bool = False  # whether the query is one name or consists of quoted phrases
+    is_exact: bool = False  # whether the query is one name, date or number, or consists of quoted phrases
     paths: Sequence[str] = ()  # (n,) of their files; empty: not known
     tokens: Sequence[bytes] | None = None  # (n,) of late interaction; None, or empty, where they are not stored
     query_tokens: QueryTokens | None = None  # those of the query; None if they are not compared

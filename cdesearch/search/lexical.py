@@ -92,7 +92,7 @@ def unknown_words(index: Index, query: str, found: Sequence[str] = ()) -> list[s
     `found` are the words of some of its chunks.
     """
     text, unknown = f" {' '.join(found)} ", []
-    for run in runs_of(query):
+    for run in dict.fromkeys(runs_of(query)):
         words = searched_words(index, run) if run.isalpha() and len(run) >= LEAST_MISSPELLED else {}
         if words and not any(f" {word} " in text for word in words) and not _is_known(index, words):
             unknown.append(run)
@@ -106,7 +106,8 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
     letter, while most words do not, or `is_rare`. Outside English, other words do, too. `texts` are some of the corpus,
     which spare a search.
     """
-    phrases = (one for one in exact_terms(query) if one.is_phrase and not any(map(one.count, texts)))
+    quoted = exact_terms(query) if demands_phrases(query) else ()
+    phrases = (one for one in quoted if one.is_phrase and not one.is_one_word and not any(map(one.count, texts)))
     for phrase in phrases:
         if not exact_hits(index, phrase, query, None).table.num_rows:
             return phrase.text

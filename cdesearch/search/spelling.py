@@ -15,7 +15,7 @@ from cdesearch.search.query_syntax import QUOTED
 from cdesearch.store.index import Index
 from cdesearch.words.detection import main_language
 from cdesearch.words.known import ENGLISH
-from cdesearch.words.stems import stems
+from cdesearch.words.stems import folded, stems
 
 N_READ = 30  # chunks with words that are spelled alike, those with most of the other words of the query first
 FIRST = 3  # so many chunks are nearly equal evidence
@@ -23,8 +23,9 @@ UNLIKELY = 0.25  # another letter in place of one, compared with a letter too mu
 LEAST_PART = 3  # letters of a word that was written together with the one after it
 LONGEST = 30  # letters of a word that may be misspelled
 LEAST_IN_OTHERS = 6  # letters of a word that may be misspelled, in a corpus that is mainly in another language
-_OPERATOR = r"(?<!\S)[^\w\s]\S+|\S+:\S+"
+_OPERATOR = r"(?<!\S)-\S+|(?<!\S)-?(?:path|type):\S+|(?<!\S)\S+://\S+"
 _WORD = re.compile(r"[^\W\d_]+")
+_PLURAL = re.compile(r"(?<=..)(?:ies|(?<![su])s)\Z")
 _PART = re.compile(r"[A-Z]?[a-z]+")  # of a name such as cancelShipment
 
 
@@ -32,7 +33,7 @@ def respelled(index: Index, text: str, unknown: Iterable[str]) -> str:
     """The text of a query, in which words of the corpus replace the `unknown` ones that are spelled alike.
 
     Phrases in quotation marks and operators stay as they are. Of words of questions about six folders, misspelled
-    by chance, 86% become what they were, and 4% another word; see benchmarks/results/LOG.md.
+    by chance, 88% become what they were or another form of it, and 3% another word; see benchmarks/results/LOG.md.
     """
     for word in filter(partial(_may_be_misspelled, main_language(index.manifest.languages)), unknown):
         if (other := _word_like(index, word, text)) is not None:
@@ -54,7 +55,7 @@ def _word_like(index: Index, word: str, query: str) -> str | None:
     found: defaultdict[str, float] = defaultdict(float)
     for rank, text in enumerate(_texts_with_words_like(index, word, query)):
         for other in sorted({one.lower() for one in (*_WORD.findall(text), *_PART.findall(text))}):
-            found[other] += _likeness(word.lower(), other) / (FIRST + rank)
+            found[other] += _likeness_of_forms(folded(word.lower()), folded(other)) / (FIRST + rank)
         for pair in pairwise(_WORD.findall(text.lower())):
             if "".join(pair) == word.lower() and min(map(len, pair)) >= LEAST_PART:
                 found[" ".join(pair)] += 1 / (FIRST + rank)
@@ -86,6 +87,15 @@ def _texts_with_words_like(index: Index, word: str, query: str) -> list[str]:
 
 def _stem(index: Index, word: str) -> str:
     return next(iter(searched_words(index, word)), word)
+
+
+def _likeness_of_forms(word: str, other: str) -> float:
+    """The likeness of two words without accents, or of their singular forms, which is less likely."""
+    likeness = _likeness(word, other)
+    if likeness or not other or word[0] != other[0] or "s" not in (word[-1], other[-1]):
+        return likeness
+    one, two = (_PLURAL.sub(lambda ending: "y" * (len(ending[0]) > 1), name) for name in (word, other))
+    return UNLIKELY * _likeness(one, two)
 
 
 def _likeness(word: str, other: str) -> float:

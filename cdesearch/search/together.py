@@ -104,7 +104,8 @@ class Together(Searches):
                 hits = tuple(replace(hit, rank=rank) for rank, hit in enumerate(islice(listed, request.k), 1))
             else:
                 hits = fold_copies(listed, request.k)
-        stages = {name: result.stage for name, result in zip(self.members, results, strict=True)}
+        found = dict(zip(self.members, results, strict=True))
+        stages = {name: result.stage for name, result in found.items()}
         return SearchResult(
             hits,
             min((result.truncated_to for result in results if result.truncated_to), default=None),
@@ -112,11 +113,11 @@ class Together(Searches):
             " ".join(result.generation for result in results),
             "; ".join(f"{name}: {stage}" for name, stage in stages.items() if stage != "complete") or "complete",
             total=sum(result.total or 0 for result in results) if request.lists else None,
-            searched=results[0].searched if len({result.searched for result in results}) == 1 else None,
+            searched=next((one.searched for name, one in found.items() if hits and hits[0].index == name), None),
             unknown_name=results[0].unknown_name if len({result.unknown_name for result in results}) == 1 else None,
             documents={
                 (name, document): facts
-                for name, result in zip(self.members, results, strict=True)
+                for name, result in found.items()
                 for (_, document), facts in result.documents.items()
             },
         ).confident(request.min_confidence)

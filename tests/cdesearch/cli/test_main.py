@@ -92,7 +92,7 @@ def test_a_misspelled_word_is_replaced_and_the_command_says_so(indexed):
 
 def test_a_list_of_files_says_how_many_there_are(indexed):
     run = cdesearch("query", "-k1", "--", "-path:none", cwd=indexed)
-    assert run.stderr == "1 of 2 are listed; -k 2 lists all.\n"
+    assert run.stderr == "1 of 2 are listed: add -k 2 to list all.\n"
 
 
 def test_hits_below_a_confidence_are_left_out(indexed):

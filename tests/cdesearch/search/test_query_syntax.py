@@ -133,8 +133,8 @@ def test_the_words_of_operators_are_not_marked():
         ("-fireworks path:src", "only what to leave out"),
         ('"" type:md', "The query is empty"),
         ("-fireworks", 'only what to leave out. Add words to search for, or write "-fireworks" in'),
-        ("a type:word", "There is no file type word. The types are "),
-        ("a -type:word", "There is no file type word. The types are "),
+        ("a type:qq", "There is no file type qq. The types are "),
+        ("a -type:qq", "There is no file type qq. The types are "),
     ],
 )
 def test_a_query_without_words_and_an_unknown_type_are_errors(text, message):
