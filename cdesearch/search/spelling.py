@@ -47,7 +47,11 @@ def _may_be_misspelled(language: str, word: str) -> bool:
     """Whether a word is no acronym and no common English one, which the default model's tokenizer does not divide."""
     forms = (word.lower(), *stems(word.lower(), ENGLISH))
     is_known = any(len(default_tokenizer().encode(form, add_special_tokens=False)) == 1 for form in forms)
-    return not (is_known or word.isupper()) and len(word) <= LONGEST and (language == ENGLISH or len(word) >= LEAST_IN_OTHERS)
+    return (
+        not (is_known or word.isupper())
+        and len(word) <= LONGEST
+        and (language == ENGLISH or len(word) >= LEAST_IN_OTHERS)
+    )
 
 
 def _word_like(index: Index, word: str, query: str) -> str | None:
