@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.query_syntax import parse_query
+from cdesearch.search.query_syntax import QUOTED, parse_query
 from cdesearch.search.readable import heading_of, is_answer, is_field, lines_as_text
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
@@ -23,7 +23,6 @@ _STOP_WORDS = frozenset(
     while who whom whose why will with would you your""".split()  # noqa: SIM905 (a list would be a page)
 )
 
-_PHRASE = re.compile(r"[\"\u201c\u201d\u201e]([^\"\u201c\u201d\u201e\n]+ [^\"\u201c\u201d\u201e\n]+)[\"\u201c\u201d]")
 PASSAGE_LINES = 4  # that are shown of a chunk
 MAX_FOUND = 200  # words of a query in a line that are compared
 
@@ -49,8 +48,9 @@ def query_words(query: str) -> list[str]:
     found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
-    phrases = (" ".join(folded(phrase).split()) for phrase in _PHRASE.findall(lower))
-    return [*(word_stem(without_article(folded(word))) for word in chosen), *pieces(lower), *phrases]
+    phrases = [" ".join(folded(phrase.strip('"„“”')).split()) for phrase in re.findall(QUOTED, lower)]
+    stems = (word_stem(without_article(folded(word))) for word in chosen)
+    return [*stems, *pieces(lower), *(phrase for phrase in phrases if " " in phrase)]
 
 
 def best_position(text: str, words: Sequence[str], size: int) -> int:

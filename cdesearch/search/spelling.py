@@ -4,8 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import partial
-from itertools import pairwise, takewhile
-from operator import eq
+from itertools import pairwise
 from typing import Any
 
 from cdesearch.encode.load import default_tokenizer
@@ -17,8 +16,8 @@ from cdesearch.words.detection import main_language
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.stems import folded, stems
 
-N_READ = 30  # chunks with words that are spelled alike, those with most of the other words of the query first
-FIRST = 3  # so many chunks are nearly equal evidence
+N_READ = 30  # chunks in which a word that is spelled alike is looked for
+FIRST = 3  # is added to the rank of a chunk, so that a word in the first one does not outweigh those in all others
 UNLIKELY = 0.25  # another letter in place of one, compared with a letter too much, one too few, or two swapped
 LEAST_PART = 3  # letters of a word that was written together with the one after it
 LONGEST = 30  # letters of a word that may be misspelled
@@ -98,13 +97,14 @@ def _likeness_of_forms(word: str, other: str) -> float:
     likeness = _likeness(word, other)
     if likeness or not other or word[0] != other[0] or "s" not in (word[-1], other[-1]):
         return likeness
-    one, two = (_PLURAL.sub(lambda ending: "y" * (len(ending[0]) > 1), name) for name in (word, other))
+    one, two = (_PLURAL.sub(lambda ending: "y" if ending[0] == "ies" else "", name) for name in (word, other))
     return UNLIKELY * _likeness(one, two)
 
 
 def _likeness(word: str, other: str) -> float:
     """How likely a word is written in place of another one; 0 if more than one letter differs, or the first one."""
-    start = sum(1 for _ in takewhile(lambda letters: eq(*letters), zip(word, other, strict=False)))
+    shorter = min(len(word), len(other))
+    start = next((at for at in range(shorter) if word[at] != other[at]), shorter)  # of what differs
     rest, rest_of_other = word[start:], other[start:]
     is_swapped = rest[:2] == rest_of_other[1::-1] and rest[2:] == rest_of_other[2:]
     if is_swapped or (start and (rest[1:] == rest_of_other or rest == rest_of_other[1:])):
