@@ -38,7 +38,7 @@ class Answer:
     n_removed: int = 0  # the number of citations that were removed because they named no passage
     n_unsourced: int = 0  # the number of sentences without a citation, which are marked in the text
     is_likely: bool = True  # whether a passage is more likely relevant than not
-    searched: str | None = None  # was searched for in place of the question, of which words are in no text
+    searched: str | None = None  # the text that was searched for in place of one with misspelled words
     unknown_name: str | None = None  # a name in the question that no text of the index has
 
     @property

@@ -38,7 +38,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool, is_whole: bool 
     folder = Path.cwd()
     if reason := _unsuitable(folder):
         raise IndexNotFoundError(
-            f"There is no index here, and a query never indexes {reason}.",
+            f"There is no index here, and a search never indexes {reason}.",
             "Go into a folder of your files, or name an index.",
         )
     if indexes_below(folder) and not yes:

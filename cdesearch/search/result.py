@@ -32,8 +32,8 @@ class SearchResult(Sequence[Hit]):
     seconds: float = field(default=0.0, compare=False)  # that the search took, with all queries of `search_many`
     generation: str = field(default="", compare=False)  # the name of the generation that answered
     stage: str = field(default="complete", compare=False)  # how much of it can be searched, see `Manifest.stage`
-    total: int | None = None  # how many files or documents a query without words lists, `hits` being the first
-    searched: str | None = None  # was searched for in place of the query, of which words are in no text
+    total: int | None = None  # the number of files or documents that a query without words lists, `hits` and others
+    searched: str | None = None  # the text that was searched for in place of one with misspelled words
     unknown: tuple[str, ...] = field(default=(), compare=False)  # words of the query that are in no text
     unknown_name: str | None = None  # a name in the query that no text of the corpus has, see `find_unknown_name`
     # whether no chunk of another index may be a hit, because these contain a phrase that the query demands

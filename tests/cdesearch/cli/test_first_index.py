@@ -78,7 +78,7 @@ def test_no_folder_is_indexed_by_mistake(folder, tmp_path, monkeypatch):
     above = "a home folder or a folder above it"
     places = {"/": above, "/proc": "the root of a disk", tmp_path / "empty": above, tmp_path: above}
     for where, kind in places.items():
-        with chdir(where), pytest.raises(IndexNotFoundError, match=f"a query never indexes {kind}"):
+        with chdir(where), pytest.raises(IndexNotFoundError, match=f"a search never indexes {kind}"):
             build_first_index(missing, yes=True)
     assert not (tmp_path / ".cdesearch").exists()
 
