@@ -119,7 +119,8 @@ def _exact_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
     terms = exact_terms(query)
     if not terms or not is_exact(query):
         return _verbatim_answers(query, hits)
-    holders = [hit for hit in hits if all(_contains(term, hit.chunk.text) for term in terms)]
+    readable = {hit.rank: f"{hit.chunk.text}\n{hit.chunk.link_targets}" for hit in hits}
+    holders = [hit for hit in hits if all(_contains(term, readable[hit.rank]) for term in terms)]
     share = FEW / max(FEW, len(holders))
     defining = [hit.rank for hit in holders if all(term.is_defined_in(hit.chunk.body) for term in terms)]
     return {hit.rank: CERTAIN * share for hit in holders} | dict.fromkeys(defining, CERTAIN)

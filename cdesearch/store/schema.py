@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from cdesearch.store.vector_format import VectorFormat
 
 
+TARGETS = ("http://", "https://", "mailto:")  # the starts of addresses that are found by their words
+MOST_TARGETS = 20  # of a chunk
 EDGE = 10_000  # the right and the lower edge of a page
 
 
@@ -72,6 +75,12 @@ class Chunk:
     def fields_text(self) -> str:
         """The names and values of its fields as words, without the values that are in its text."""
         return " ".join(f"{name} {value}" for name, value in self.fields if value not in self.text)
+
+    @property
+    def link_targets(self) -> str:
+        """The first web and mail addresses to which its words lead, without those that are in its text."""
+        targets = dict.fromkeys(one.address for one in self.inlines if one.address.startswith(TARGETS))
+        return " ".join(islice((one for one in targets if one not in self.text), MOST_TARGETS))
 
     @property
     def location(self) -> str:
@@ -162,7 +171,7 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
     """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out."""
     import pyarrow as pa
 
-    # `words` are those of the text and `names` those of its path and fields, for full text; `place` is JSON.
+    # For full text, `words` are those of the text, and `names` those of its path, fields and links; `place` is JSON.
     texts = ("id", "document_id", "path", "text", "words", "names", "place", "content_hash")
     columns = [pa.field(name, pa.string(), nullable=False) for name in texts]
     labels = pa.field("fields", pa.list_(pa.string()), nullable=False)  # such as "status=open"
@@ -191,6 +200,7 @@ def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
     """The columns of a chunk in a language, without its vector."""
     from cdesearch.words.analyzer import path_words, text_words  # which `--help` and readers of chunks do not need
 
+    named = f"{chunk.fields_text} {chunk.link_targets}"
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
     return {
         "id": chunk.id,
@@ -198,7 +208,7 @@ def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
         "path": chunk.path,
         "text": chunk.text,
         "words": text_words(chunk.text, language),
-        "names": f"{path_words(chunk.path)} {text_words(chunk.fields_text, language)}".rstrip(),
+        "names": " ".join(filter(None, (path_words(chunk.path), text_words(named, language)))),
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
         "fields": [f"{name}={value}" for name, value in chunk.fields],

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from cdesearch.store.line_places import LinePlaces
-from cdesearch.store.schema import Chunk, chunk_from_row, chunk_to_row
+from cdesearch.store.schema import Chunk, Inline, chunk_from_row, chunk_to_row
 
 BODY = "one\ntwo\n\nfour\n"
 CHUNK = Chunk("0", "a.txt", None, 0, "a.txt", "Title", ("Part",), f"Title\n{BODY}", len("Title\n"), 11, 14, None)
@@ -32,3 +32,13 @@ def test_a_chunk_is_read_as_it_was_written():
 def test_the_body_has_the_indentation_that_the_text_lacks():
     indented = replace(CHUNK, indent="    ")
     assert indented.body == f"    {BODY}" and indented.content_hash == CHUNK.content_hash
+
+
+def test_the_web_addresses_of_links_are_words_that_are_searched_for():
+    addresses = ("https://harbour.example/tides", "../other.html", "mailto:ann@ferry.example", "#top")
+    links = tuple(Inline(0, "one", "a", address) for address in addresses)
+    names = chunk_to_row(replace(CHUNK, inlines=links))["names"].split()
+    assert {"harbour", "ann"} <= {*names} and not {"other", "top"} & {*names}
+    body = "see https://harbour.example/tides"
+    shown = replace(CHUNK, inlines=links[:1], text=f"Title\n{body}", body_start=len("Title\n"))
+    assert chunk_to_row(shown)["names"] == chunk_to_row(CHUNK)["names"], "the text has this address already"
