@@ -40,7 +40,7 @@ def _records(file: OpenFile) -> Iterator[Row]:
     first = [*islice(rows, FIRST_ROWS)]
     names = first[0][1] if first else []
     found = find_columns(names, file)
-    header = _header([row for _, row in first]) if found.text is None else 0
+    header = _header(first) if found.text is None else 0
     names = first[header][1] if header else names
     for number, (line, row) in enumerate(chain(first, rows)):
         is_below = header is not None and number > header
@@ -49,16 +49,24 @@ def _records(file: OpenFile) -> Iterator[Row]:
             yield number + (header is None), line, found, columns
 
 
-def _header(rows: list[list[str]]) -> int | None:
-    """The number of the row of names, which is as long as the rows below it; None if that row is data as they are."""
+def _header(rows: list[tuple[int, list[str]]]) -> int | None:
+    """The number of the row of names, after lines above the table; None if that row is data as those below it."""
     # A column may have no name, but a title above the table leaves the last cells empty.
-    lengths = [max((at for at, cell in enumerate(row, start=1) if cell.strip()), default=0) for row in rows]
+    lengths = [max((at for at, cell in enumerate(row, start=1) if cell.strip()), default=0) for _, row in rows]
     if len(rows) < 2:
         return None
     header = next(number for number, length in enumerate(lengths) if length >= median(lengths))
-    kinds = [[_kind(cell) for cell in row] for row in rows[header : header + 2]]
-    is_data = any(one and one == other for one, other in zip(kinds[0], kinds[-1], strict=False))
-    return None if is_data and header + 1 < len(rows) else header
+    kinds = [[_kind(cell) for cell in row] for _, row in rows]
+    values = (not one and other for one, other in zip(kinds[header], [*kinds, []][header + 1], strict=False))
+    is_named = not any(kinds[header]) and any(values)
+    if (
+        not is_named
+        and rows[header][0] - rows[0][0] == header
+        and 2 * min(lengths[:header], default=0) > lengths[header]
+    ):
+        header = 0  # directly above the other rows, which have more cells than names
+    below = [*kinds, []][header + 1]
+    return None if any(one and one == other for one, other in zip(kinds[header], below, strict=False)) else header
 
 
 def _kind(cell: str) -> str | None:

@@ -37,6 +37,13 @@ def parquet(**columns):
          {2: "who: Ann - what: oats and hay", 5: "who: Bob - what: rye - extra"}),
         ("one.csv", "notes\nhello, world\nfoo, bar\n", {2: "notes: hello, world", 3: "notes: foo, bar"}),
         ("names.csv", "Name,Year\n", {1: "Name - Year"}),
+        ("fewer.csv", "Ship,Port\nRosalba,Fowey,late\n", {2: "Ship: Rosalba - Port: Fowey - late"}),
+        ("above.csv", "Ann,May\nDay,Item,Paid\n3 May,rye,4.20\n",
+         {1: "Ann - May", 3: "Day: 3 May - Item: rye - Paid: 4.20"}),
+        ("report.csv", "Ann,May\n\nWho,What,Why\nBob,rye,hay\n",
+         {1: "Ann - May", 4: "Who: Bob - What: rye - Why: hay"}),
+        ("data.csv", "Payee,Amount\nAnn,4.20,hay\nBob,3.10,rye\n",
+         {2: "Payee: Ann - Amount: 4.20 - hay", 3: "Payee: Bob - Amount: 3.10 - rye"}),
         ("empty.csv", "", {}),
     ],
 )  # fmt: skip
