@@ -33,10 +33,12 @@ DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see ben
 # What may be between two characters of a phrase that is shown as text. It ends in one way only, to be fast.
 _IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>)*"
 _BETWEEN = (
-    r"(?:[\\*_~`=+/!%|\[\]\s·]|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
+    r"(?:[\\*_~`=+/!%|#>;\[\]\s·]|--|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
     r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||&nbsp;)*"
 )
-_KEPT = re.compile(r"([\\*_~`=+/!%|\[\]\s·]*)([^\\*_~`=+/!%|\[\]\s·])")
+_KEPT = re.compile(r"([\\*_~`=+/!%|#>;\[\]\s·]*)([^\\*_~`=+/!%|#>;\[\]\s·])")
+# The end of a line that a backslash continues, and what marks the next one as a comment or a quotation
+_LINE_END = re.compile(r"\\?\n(?:(?:[ \t]*(?:[#>;*%!/]|--))+(?=[ \t])|[ \t>]*)")
 _EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
 _WORDS = re.compile(r"[^\W_]+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
@@ -120,7 +122,8 @@ class ExactTerm:
         found = sum(1 for _ in self.pattern.finditer(text))
         if found or not self.is_phrase:
             return found
-        return sum(1 for _ in self.pattern.finditer("\n".join(map(without_markup, text.split("\n")))))
+        lines = _LINE_END.sub("\n", text).split("\n")
+        return sum(1 for _ in self.pattern.finditer("\n".join(map(without_markup, lines))))
 
     def is_defined_in(self, body: str) -> bool:
         """Whether a text defines the name, or describes the option. Phrases are not defined."""

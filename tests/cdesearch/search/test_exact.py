@@ -118,7 +118,27 @@ def test_quotation_marks_that_are_not_closed_take_no_time_of_their_square():
 
 
 @pytest.mark.parametrize(
-    "piece", ["](", "](a)", "][a]", "[[a|", "<a", "<a>", "*", "* ", "a*", "[^a]", ":a:`", "&a", "_ _"]
+    "piece",
+    [
+        "](",
+        "](a)",
+        "][a]",
+        "[[a|",
+        "<a",
+        "<a>",
+        "*",
+        "* ",
+        "a*",
+        "[^a]",
+        ":a:`",
+        "&a",
+        "_ _",
+        "--",
+        "\n#",
+        "\n>",
+        "\\\n",
+        "-\n",
+    ],
 )
 def test_markup_that_repeats_takes_no_time_of_its_square_in_a_phrase(piece):
     started = time.thread_time()
@@ -155,6 +175,14 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("marked words", "==marked== words"),
         ("code text it is", "=code= text /it/ is"),
         ("Oven \u00b7 230 \u00b0C", "| Oven | 230 \u00b0C |"),
+        ("computes the C# tonnage", "# It computes the\n# C# tonnage."),
+        ("every sack of barley", "/**\n * Weighs every sack of\n * barley.\n */"),
+        ("geese on the common", "  /// The geese on\n  /// the common\n"),
+        ("geese on the common", "-- The geese on\n-- the common\n;; or"),
+        ("need the booster", "> > They need\n> > the booster"),
+        ("need the booster", ">They need\n>the booster"),
+        ("in.mp4 -vf scale=640", "ffmpeg -i in.mp4 \\\n  -vf scale=640"),
+        ("forge are cracked", "The forge\\\nare cracked."),
         ("ask Ann about the (long) link", "ask [[people/Ann|Ann]] about the [(long) link](<a b> 'c')"),
     ],
 )
