@@ -31,14 +31,14 @@ SATURATION = 1.2  # of BM25: two occurrences have less than twice the evidence o
 DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see benchmarks/results/LOG.md
 
 # What may be between two characters of a phrase that is shown as text. It ends in one way only, to be fast.
-_IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>)*"
+_IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>|-\n[ \t#>/;%]*(?:\*[ \t]+)?)*"
 _BETWEEN = (
     r"(?:[\\*_~`=+/!%|#>;\[\]\s·]|--|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
     r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||&nbsp;)*"
 )
 _KEPT = re.compile(r"([\\*_~`=+/!%|#>;\[\]\s·]*)([^\\*_~`=+/!%|#>;\[\]\s·])")
 # The end of a line that a backslash continues, and what marks the next one as a comment or a quotation
-_LINE_END = re.compile(r"\\?\n(?:(?:[ \t]*(?:[#>;*%!/]|--))+(?=[ \t])|[ \t>]*)")
+_LINE_END = re.compile(r"\\?\n(?:(?:[ \t]*(?:[#>;*%!/]|--))+[ \t]+|[ \t>]*)")
 _EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
 _WORDS = re.compile(r"[^\W_]+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
@@ -123,7 +123,9 @@ class ExactTerm:
         if found or not self.is_phrase:
             return found
         lines = _LINE_END.sub("\n", text).split("\n")
-        return sum(1 for _ in self.pattern.finditer("\n".join(map(without_markup, lines))))
+        shown = "\n".join(map(without_markup, lines))
+        joined = {shown, shown.replace("-\n", ""), shown.replace("-\n", "-")}  # a hyphen may end a line
+        return max(sum(1 for _ in self.pattern.finditer(one)) for one in joined)
 
     def is_defined_in(self, body: str) -> bool:
         """Whether a text defines the name, or describes the option. Phrases are not defined."""

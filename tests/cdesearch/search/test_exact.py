@@ -183,6 +183,9 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("need the booster", ">They need\n>the booster"),
         ("in.mp4 -vf scale=640", "ffmpeg -i in.mp4 \\\n  -vf scale=640"),
         ("forge are cracked", "The forge\\\nare cracked."),
+        ("The superintendent of", "The super-\nintendent of it"),
+        ("The superintendent of", " * The super-\n * intendent of it"),
+        ("the non-ferrous AB-QX", "the non-\n  ferrous AB-\nQX"),
         ("ask Ann about the (long) link", "ask [[people/Ann|Ann]] about the [(long) link](<a b> 'c')"),
     ],
 )
