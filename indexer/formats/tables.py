@@ -22,6 +22,8 @@ _VALUE = re.compile(
     r"(?P<date>\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:[T ][\d:.,+-]+Z?)?)"
     r"|(?P<number>[-+(]?[$€£¥]? ?(?!(?:19|20)\d\d$)\d[\d.,' ]*[%)]?(?: ?[$€£¥]| [A-Z]{3})?)"  # a year may be a name
 )
+# A mark after a backslash, in a cell that begins with one. At the end of a cell, it would be that of a path.
+_ESCAPED = re.compile(r'(?:[^"]*[,;|\t] *)?"[^\n]*\\"\w')
 
 
 class Delimited(Format):
@@ -38,10 +40,10 @@ def _records(file: OpenFile) -> Iterator[Row]:
     """The rows below the names of the columns. What stands above them, and a table without names, has only values."""
     rows = ((line, row) for line, row in _rows(file) if any(map(str.strip, row)))
     first = [*islice(rows, FIRST_ROWS)]
-    names = first[0][1] if first else []
+    names = [*map(str.strip, first[0][1])] if first else []
     found = find_columns(names, file)
     header = _header(first) if found.text is None else 0
-    names = first[header][1] if header else names
+    names = [*map(str.strip, first[header][1])] if header else names
     for number, (line, row) in enumerate(chain(first, rows)):
         is_below = header is not None and number > header
         columns = [*zip_longest(names[: len(row)] if is_below else (), row, fillvalue="")]
@@ -87,13 +89,24 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
         delimiter, before = start[4], 1
     else:
         delimiter = _delimiter(first, delimiters, known)
-    rows, begin = csv.reader(chain(first[before:], lines), delimiter=delimiter), before + 1
+    usual = (_usual_quotes(line, delimiter) for line in chain(first[before:], lines))
+    rows, begin = csv.reader(usual, delimiter=delimiter), before + 1
     try:
         for row in rows:
             yield begin, row
             begin = before + rows.line_num + 1
     except csv.Error as error:
         raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
+
+
+def _usual_quotes(line: str, delimiter: str) -> str:
+    """A line with two quotation marks for one after a backslash, and without blanks before a cell in such marks."""
+    if '\\"' in line and _ESCAPED.match(line):
+        line = line.replace('\\"', '""')
+    if f'{delimiter} "' in line:
+        sign = re.escape(delimiter)
+        line = re.sub(rf'(?<={sign}) +(?="(?:[^"]|"")*"\s*(?:{sign}|$))', "", line)
+    return line
 
 
 def _delimiter(lines: Sequence[str], delimiters: str, known: Sequence[str | None]) -> str:

@@ -44,6 +44,10 @@ def parquet(**columns):
          {1: "Ann - May", 4: "Who: Bob - What: rye - Why: hay"}),
         ("data.csv", "Payee,Amount\nAnn,4.20,hay\nBob,3.10,rye\n",
          {2: "Payee: Ann - Amount: 4.20 - hay", 3: "Payee: Bob - Amount: 3.10 - rye"}),
+        ("escaped.csv", 'id,quote,who\n1,"Say \\"haul, lads\\" to us",Ann\n2,"C:\\hay\\",Bob\n',
+         {2: 'id: 1 - quote: Say "haul, lads" to us - who: Ann', 3: "id: 2 - quote: C:\\hay\\ - who: Bob"}),
+        ("blanks.csv", 'id, name, trade\n1, "Fishwick, Ned", salter\n2, 3" pipe, "\n',
+         {2: "id: 1 - name: Fishwick, Ned - trade: salter", 3: 'id: 2 - name: 3" pipe - trade: "'}),
         ("empty.csv", "", {}),
     ],
 )  # fmt: skip
