@@ -70,7 +70,7 @@ def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str 
         kind = "build folder" if name in BUILD_FOLDERS else "installed packages"
         found = next((file for file in (BUILD_FOLDERS | INSTALLED).get(name, ()) if file in names), None)
         rule = found and f"{kind} (beside {found})"
-    elif lower in LOCK_FILES:
+    elif lower in LOCK_FILES or name.startswith("~$"):  # such as ~$report.docx of Word
         rule = "lock file"
     elif lower.endswith((*MINIFIED, *DEVHELP)):
         rule = "minified code" if lower.endswith(MINIFIED) else "index of Devhelp"

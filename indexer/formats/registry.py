@@ -36,6 +36,7 @@ from indexer.formats.xlsx import Xlsx
 from indexer.formats.xml_file import XmlFile
 
 PLAIN_TEXT, IMAGE = PlainText(), Image()
+POINTER = b"version https://git-lfs.github.com/"  # the start of a file that Git keeps elsewhere
 
 
 def _attached_format(name: str) -> Format | None:
@@ -70,7 +71,12 @@ def format_of(name: str, stream: BufferedIOBase | None = None) -> Format:
 def read(file: OpenFile) -> Iterator[Document]:
     """The documents in an open file; raises UnreadableError, whatever is wrong with it."""
     problems: dict[str, str] = {}
+    start = POINTER
     try:
+        start = file.stream.read(len(POINTER))
+        file.stream.seek(0)
+        if start == POINTER:
+            raise UnreadableError("a pointer of Git LFS, whose file is not there")
         for document in format_of(file.name, file.stream).read(file):
             if file.fields:
                 document = replace(document, fields=(*file.fields, *document.fields))  # noqa: PLW2901
@@ -79,9 +85,13 @@ def read(file: OpenFile) -> Iterator[Document]:
             yield tidy(document, problems)
         for name, problem in problems.items():
             file.left_out.add(name, problem, "field")
-    except (UnreadableError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:  # parsers raise many errors; only this file is lost
+        if not start:
+            raise UnreadableError("empty file") from None
+        if isinstance(error, UnreadableError):
+            raise
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
 
 

@@ -70,6 +70,8 @@ def test_records_in_beir_layout_whose_text_is_their_title_if_they_have_no_other(
         ("a.js", b"var a=1;" * 200, "minified"),
         ("a.pdf", b"%PDF-1.4 broken", "broken PDF"),
         ("a.docx", b"PK", "broken DOCX"),
+        ("a.docx", b"", "empty file"),
+        ("a.pdf", b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "a pointer of Git LFS"),
         ("a.ipynb", b"{}", "notebook"),
         ("a.canvas", b"[]", "not a canvas"),
         ("a.jsonl", b"\n{oops\n[1]\n", "none of its 2 lines can be read: line 2 is not JSON"),

@@ -14,6 +14,7 @@ SPHINX = ("html/_sources/", "html/searchindex.js")
         (["package-lock.json"], {"package-lock.json": "lock file"}),
         (["Cargo.lock"], {"Cargo.lock": "lock file"}),
         (["sub/go.sum"], {"sub/go.sum": "lock file"}),
+        (["~$report.docx"], {"~$report.docx": "lock file"}),
         (["a.min.js"], {"a.min.js": "minified code"}),
         (["a.MIN.CSS"], {"a.MIN.CSS": "minified code"}),
         (["den.devhelp2"], {"den.devhelp2": "index of Devhelp"}),
