@@ -17,6 +17,7 @@ MOST_FAILED = 10  # parts of a file that may end a worker, until all parts after
 LEAST = 100  # characters for which a document in a part counts at least
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
+_NUMBER = re.compile(r"\.(?:(?:log|out|err)[-_])?\d[\dt:_-]*")
 _DELIVERED = re.compile(r"\d{9,11}\.(?:\d+(?:_\d+)?|(?:[A-Z][0-9A-Fa-f]+)+)\.")  # with the time, and a number
 
 Layout = Literal["markdown", "text", "code"]
@@ -260,10 +261,11 @@ def documents_inside(
 def suffix_of(name: str) -> str:
     """The suffix in lower case, "" for none.
 
-    Neither a number counts as one, as in `Apache-2.0` or `man.1`, nor the end of a host's name, as in a Maildir.
+    Neither a number or the date of an old log counts as one, as in `Apache-2.0`, `man.1` or `app.log-20240131`, nor the
+    end of a host's name, as in a Maildir.
     """
     if name[:9].isdigit() and _DELIVERED.match(name):
         return ""
     start = name.rfind(".")  # as PurePath.suffix, which takes ten times as long
     suffix = name[start:].lower() if 0 < start < len(name) - 1 else ""
-    return "" if suffix[1:].isdigit() else suffix
+    return "" if suffix[-1:].isdigit() and _NUMBER.fullmatch(suffix) else suffix

@@ -102,6 +102,20 @@ def test_a_log_without_suffix_may_contain_nuls_but_no_program_does(tmp_path):
     assert {*left_out(tmp_path).values()} == {"binary file without suffix"}
 
 
+def test_old_logs_are_read_that_have_a_date_after_their_name(tmp_path):
+    names = [
+        "app.log-20240131",
+        "app.log.2024-01-31",
+        "app.log.2024-01-31_10",
+        "app.log_2024-01-31-1706659200",
+        "out.9",
+    ]
+    for name in names:
+        (tmp_path / name).write_text(NUMBERS)
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(NUMBERS.encode()))
+    assert found(tmp_path) == sorted([*names, *(f"{name}.gz" for name in names)])
+
+
 def test_the_contents_of_such_files_are_plain_text_or_a_script():
     (document,) = read_bytes("doc/CHANGES.gz", gzip.compress(PROSE.encode()))
     assert (document.path, document.text, document.layout) == ("doc/CHANGES.gz", PROSE, "text")
