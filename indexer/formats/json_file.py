@@ -131,9 +131,9 @@ class _Writer:
         line = self.next_line()
         is_object = isinstance(value, _Object)
         label = "" if key is None else f"{key}:"
-        listed = "" if is_object else _on_one_line(value)
+        listed = "" if is_object else _on_one_line(value) or _in_pieces(value)
         if listed or not (value or is_object):
-            for _ in value:
+            for _ in range(_n_tokens(value) - 2):
                 self.next_line()
             text = f"{label} {listed}".strip()
             if text:
@@ -187,6 +187,23 @@ def _on_one_line(value: list[Any]) -> str:
     if len(shown) > SHORT_ITEMS or sum(len(text) + 2 for text in shown) > SHORT:
         return ""
     return ", ".join(" ".join(text.split()) for text in shown)
+
+
+def _in_pieces(value: list[Any]) -> str:
+    """The text of a message of Telegram, of which objects are the pieces that look otherwise; "" for any other list."""
+    if str not in map(type, value):
+        return ""
+    pieces = [dict(item) if isinstance(item, _Object) else {"type": "", "text": item} for item in value]
+    if not all("type" in one and type(one.get("text")) is str for one in pieces):
+        return ""
+    return "".join(f"{one['text']} ({one['href']})" if "href" in one else one["text"] for one in pieces)
+
+
+def _n_tokens(value: Any) -> int:
+    """The number of keys, scalars and brackets in a value."""
+    if not isinstance(value, list):
+        return 1
+    return 2 + sum(1 + _n_tokens(one[1]) if isinstance(value, _Object) else _n_tokens(one) for one in value)
 
 
 class JsonLines(Format):

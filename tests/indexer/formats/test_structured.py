@@ -90,6 +90,15 @@ def test_several_values_comments_and_last_commas_are_read_and_the_rest_of_json5_
     assert document("a.json5", "{a: 'x'}").text == "{a: 'x'}"
 
 
+def test_a_text_in_pieces_is_one_text():
+    text = '[{"text": ["Bring ", {"type": "bold", "text": "oats"},\n{"type": "text_link", "text": " now", "href": "http://a"}'
+    assert lines("a.json", f'{text}, "!"],\n"id": 7}}]') == [
+        (1, "  text: Bring oats now (http://a)!"),
+        (3, "  id: 7"),
+    ]
+    assert len(lines("a.json", '{"a": ["x", {"text": "y"}], "b": [1, {"type": "x", "text": "y"}]}')) > 2
+
+
 def test_encoded_data_and_long_numbers_are_cut():
     ((_, line),) = lines("a.json", f'{{"image": "{"A" * 9000}"}}')
     assert line == "image: …"
