@@ -35,7 +35,7 @@ class _Cue:
 
 
 class Subtitles(Format):
-    """SubRip, WebVTT, and SubStation Alpha."""
+    """SubRip, WebVTT, and SubStation Alpha. A speaker is named once in a sentence."""
 
     suffixes = frozenset({".srt", ".vtt", ".ass", ".ssa"})
 
@@ -48,9 +48,12 @@ class Subtitles(Format):
             outline.line("", number)
             outline.heading(1, f"{_clock(unit[0].start)}-{_clock(unit[-1].end)}")
             outline.line("", number)
-            for cue in unit:
-                for line, part in cue.lines:
-                    outline.line(part, line)
+            speaker, last = "", ""
+            for line, part in (one for cue in unit for one in cue.lines):
+                name, sign, rest = part.partition(": ")
+                is_going_on = sign and name == speaker and not _ENDS_SENTENCE.search(last)
+                outline.line(rest if is_going_on else part, line)
+                speaker, last = name if sign else speaker, part
         document = outline.document(file)
         if not document.text.strip():
             document = Document.of(file, "", text, has_lines=True)

@@ -135,3 +135,17 @@ def test_a_unit_ends_with_a_minute_although_no_sentence_does():
         "0:01:00-0:01:59",
         "0:02:00-0:02:59",
     ]
+
+
+@pytest.mark.parametrize("name", ["<v Ann Fell>", "Ann Fell: "])
+def test_a_speaker_is_named_once_in_a_sentence_of_several_cues(name):
+    texts = (
+        f"{name}We should postpone the",
+        f"{name}capstan: the pawl is\nworn.",
+        f"{name}Next is",
+        "<v Bob>the kiln.",
+    )
+    cues = "".join(f"00:00:0{n}.000 --> 00:00:0{n}.900\n{text}\n\n" for n, text in enumerate(texts))
+    assert [*filter(None, document("a.vtt", f"WEBVTT\n\n{cues}").text.split("\n"))] == [
+        "Ann Fell: We should postpone the", "capstan: the pawl is", "worn.", "Ann Fell: Next is", "Bob: the kiln."
+    ]  # fmt: skip
