@@ -8,6 +8,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from cdesearch.store.schema import Inline
+from cdesearch.words.characters import unescaped
 from indexer.formats.encoding import decode
 from indexer.formats.format import Anchor, Document, Format, OpenFile, UnreadableError
 from indexer.formats.html_writer import Writer, in_a_line
@@ -37,6 +38,12 @@ MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check a
 
 _NAMES = re.compile(r"\s[-\u2013\u2014|·•»:/]+\s|:\s")  # between the name of a page and that of its site
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
+# Tags in a text that is no page: those within a line, and those between lines
+_WRITTEN = re.compile(
+    r"</?(?:(a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strong|su[bp]|u)"
+    r"|blockquote|br|div|figure|h[1-6]|hr|img|li|ol|p|pre|t[dhr]|table|tbody|ul)(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>",
+    re.IGNORECASE,
+)
 
 
 class Html(Format):
@@ -87,6 +94,14 @@ def to_markdown(markup: str) -> Page:
     has_heading = {*_NAMES.split(heading.casefold())} <= {*_NAMES.split(title.casefold())}  # beside that of the site
     shown = heading if not title or (heading and has_heading) else title
     return Page(shown, text, writer.anchors(text), writer.inlines(text))
+
+
+def without_tags(text: str) -> str:
+    """A text without tags and entities of HTML, which feeds and cells of tables may have; otherwise as it is."""
+    if "</" not in text and "<br" not in text:
+        return text
+    plain = _WRITTEN.sub(lambda found: "" if found[1] else " ", text)
+    return text if plain == text else unescaped(plain)
 
 
 def _above(node: "LexborNode") -> "Iterator[LexborNode]":

@@ -13,6 +13,7 @@ from cdesearch.store.schema import text_hash
 from indexer.formats.encoding import without_data, without_surrogates
 from indexer.formats.fields import MOST_NUMBERS, fields_of
 from indexer.formats.format import Document, Fields, OpenFile, UnreadableError
+from indexer.formats.html import without_tags
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
@@ -69,7 +70,7 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         record = record_document(file.path, row, found, number, fields)
         is_all = found.text is None
         others = [column for column in columns if is_all or column[0] not in (*used[:-1], METADATA)]
-        values = [(name, " ".join(_text(value).split())) for name, value in _flat(others)]
+        values = [(name, " ".join(without_tags(_text(value)).split())) for name, value in _flat(others)]
         text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
         if not is_all:
             texts = [record.text, "" if file.columns.text else text]

@@ -11,6 +11,7 @@ from typing import Any
 from indexer.formats.code import code_document
 from indexer.formats.encoding import decode
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
+from indexer.formats.html import without_tags
 from indexer.formats.outline import MAX_VALUES, Outline
 from indexer.formats.package import local_name
 
@@ -129,6 +130,7 @@ class _Writer:
         if any(local_name(one) in VERBATIM for one in element.iter()):
             text = "\n".join(part.rstrip() for part in text.strip("\n").rstrip().split("\n"))
         else:
+            text = text if self._is_prose else without_tags(text)
             text = "\n".join(" ".join(part.split()) for part in text.strip().split("\n"))
         label = "" if self._is_prose else f"{local_name(element)} {_shown(element)}".rstrip()
         if self._is_prose and text:

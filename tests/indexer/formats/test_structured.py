@@ -213,3 +213,13 @@ def test_the_sections_of_toml_and_ini_are_headings():
         (1, "Desktop Entry", "[Desktop Entry]"),
         (1, "Action New", "[Action New] ; new"),
     ]
+
+
+def test_html_in_the_text_of_xml_is_read_without_its_tags():
+    text = "<rss><item><description><![CDATA[<p>The <b>men</b>tioned tide&nbsp;locks<br/>\nare]]>"
+    text += ' &lt;a href="x"&gt;shut&lt;/a&gt;</description><note>a &lt;b&gt; c</note></item></rss>'
+    assert lines("a.xml", text)[1:] == [
+        (1, "  description: The mentioned tide locks"),
+        (2, "  are shut"),
+        (2, "  note: a <b> c"),
+    ]

@@ -48,6 +48,8 @@ def parquet(**columns):
          {2: 'id: 1 - quote: Say "haul, lads" to us - who: Ann', 3: "id: 2 - quote: C:\\hay\\ - who: Bob"}),
         ("blanks.csv", 'id, name, trade\n1, "Fishwick, Ned", salter\n2, 3" pipe, "\n',
          {2: "id: 1 - name: Fishwick, Ned - trade: salter", 3: 'id: 2 - name: 3" pipe - trade: "'}),
+        ("tags.csv", "who,what\nAnn,<p>o<b>at</b>s &amp; <br/>hay</p>\nBob,a<b and c>d &lt; <i>\n",
+         {2: "who: Ann - what: oats & hay", 3: "who: Bob - what: a<b and c>d &lt; <i>"}),
         ("empty.csv", "", {}),
     ],
 )  # fmt: skip
