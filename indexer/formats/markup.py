@@ -120,14 +120,16 @@ class Org(_Markup):
         ),
         (re.compile(r"[ \t]*#\+begin_(comment)\b", re.IGNORECASE), r"^[ \t]*#\+end_{}\b", ""),
     )
-    left_out = re.compile(r"[ \t]*(?:#(?:[ \t]|$)|#\+(?!caption)\w+|:\w[\w+-]*:(?:[ \t]|$)|CLOCK:)", re.IGNORECASE)
+    left_out = re.compile(
+        r"[ \t]*(?:#(?:[ \t]|$)|#\+(?!caption|(?:author|filetags):)\w+|:\w[\w+-]*:(?:[ \t]|$)|CLOCK:)", re.IGNORECASE
+    )
     changes = (
-        (re.compile(r"^[ \t]*#\+caption:[ \t]*", re.IGNORECASE), ""),
+        (re.compile(r"^[ \t]*#\+(?:caption|author|filetags):[ \t]*", re.IGNORECASE), ""),
         (re.compile(r"\[\[([^\]\[\n]{1,2000})\](?:\[([^\]\[\n]{1,2000})\])?\]"), _last_group),
         # Code, as Markdown writes it
         (re.compile(r"""(?<![^\s({'"-])([=~])(?=[^\s,])([^`\n]{1,300}?)(?<=\S)\1(?![^\s)}'".,:;!?\]|-])"""), r"`\2`"),
     )
-    title_changes = ((re.compile(r" :[\w@#%:]+:$"), ""), (re.compile(r"`([^`]+)`"), r"\1"))
+    title_changes = ((re.compile(r"`([^`]+)`"), r"\1"),)
 
     def _converted(self, lines: list[str]) -> Iterator[str]:
         for line in super()._converted(lines):

@@ -35,9 +35,9 @@ def test_each_line_of_the_text_is_a_line_of_the_file(name):
 
 def test_org_is_read_without_settings_drawers_and_comments():
     assert document("a.org", FILES["a.org"]).title == "Bear notes"
-    assert titles("a.org") == [(1, "Find honey"), (2, "Trees")]
+    assert titles("a.org") == [(1, "Find honey :food:forest:"), (2, "Trees")]
     assert lines("a.org") == [
-        (3, "# Find honey"),
+        (3, "# Find honey :food:forest:"),
         (7, "See the map."),
         (8, "```sh"),
         (9, "# no heading"),

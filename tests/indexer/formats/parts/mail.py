@@ -417,6 +417,9 @@ ORG = text_parts(
         "caption": "#+CAPTION: @\n[[./a.png]]\n",
         "code": "#+begin_src sh\n@\n#+end_src\n",
         "link text": "[[https://a.example][@]]\n",
+        "author": "#+AUTHOR: @\n\ntext\n",
+        "tags of the file": "#+filetags: @\n\ntext\n",
+        "tags of a heading": "* text :@:\n",
     },
     {
         "comment": "text\n# @\n",
