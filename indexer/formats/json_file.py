@@ -29,6 +29,7 @@ _QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _NOTE = r"//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)"
 _COMMENT = re.compile(rf"({_QUOTED})|{_NOTE}", re.DOTALL)
 _LAST_COMMA = re.compile(rf"({_QUOTED})|,(?=\s*[}}\]])", re.DOTALL)
+_BYTES = re.compile(r"(?:\\u00[89a-f][0-9a-f])+")
 _BETWEEN = re.compile(r"[\s,]*")
 _TOKEN = re.compile(rf"{_QUOTED}|(?P<comment>{_NOTE})|[{{}}\[\]]|[^\s\"{{}}\[\],:]+", re.DOTALL)
 
@@ -42,7 +43,7 @@ class JsonFile(Format):
     })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        text = decode(file.stream.read())
+        text = _with_letters(decode(file.stream.read()))
         check_no_private_key(file, text)
         if sum(map(text.count, "[{,")) > MAX_VALUES:
             raise UnreadableError(f"JSON of more than {MAX_VALUES:,} values")
@@ -60,6 +61,13 @@ class JsonFile(Format):
             writer.write(value)
         writer.next_line()  # writes the comments at the end
         yield writer.outline.document(file)
+
+
+def _with_letters(text: str) -> str:
+    """The text of an export of Facebook, which has the bytes of each letter in UTF-8; any other text as it is."""
+    with suppress(UnicodeDecodeError):
+        return _BYTES.sub(lambda found: bytes.fromhex(found[0].replace("\\u00", "")).decode(), text)
+    return text
 
 
 def parse_json(data: bytes) -> Any:

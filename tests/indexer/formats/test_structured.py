@@ -90,6 +90,17 @@ def test_several_values_comments_and_last_commas_are_read_and_the_rest_of_json5_
     assert document("a.json5", "{a: 'x'}").text == "{a: 'x'}"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"Caf\u00c3\u00a9 \u00f0\u009f\u0090\u00bb now", "Café 🐻 now"),
+        (r"voil\u00e0\u00a0\u00bb, n\u00e9", "voilà\u00a0», né"),
+    ],
+)
+def test_letters_that_are_written_as_their_bytes_are_read(text, shown):
+    assert lines("a.json", f'{{"a": "{text}"}}') == [(1, f"a: {shown}")]
+
+
 def test_a_text_in_pieces_is_one_text():
     text = '[{"text": ["Bring ", {"type": "bold", "text": "oats"},\n{"type": "text_link", "text": " now", "href": "http://a"}'
     assert lines("a.json", f'{text}, "!"],\n"id": 7}}]') == [
