@@ -173,13 +173,12 @@ class AsciiDoc(_Markup):
 LEVELS = {"part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4, "paragraph": 5, "subparagraph": 6}
 # Commands whose arguments are not text
 _SILENT = (
-    "ref", "eqref", "pageref", "autoref", "cref", "Cref", "cite", "citep", "citet", "citeauthor", "citeyear",
-    "nocite", "parencite", "textcite", "autocite", "vspace", "hspace", "includegraphics",
-    "input", "include", "bibliography", "bibliographystyle", "usepackage", "documentclass", "setlength", "addtolength",
-    "setcounter", "addtocounter", "pagestyle", "thispagestyle", "newcommand", "renewcommand", "providecommand", "def",
-    "definecolor", "color", "pagenumbering", "hypersetup", "graphicspath", "tableofcontents", "newenvironment",
-    "newtheorem", "rule", "phantom", "fontsize", "selectfont", "linespread", "addbibresource", "PassOptionsToPackage",
-    "RequirePackage", "lstset",
+    "ref", "eqref", "pageref", "autoref", "cref", "Cref", "cite", "citep", "citet", "citeauthor", "citeyear", "nocite",
+    "parencite", "textcite", "autocite", "vspace", "hspace", "includegraphics", "input", "include", "bibliography",
+    "bibliographystyle", "usepackage", "documentclass", "setlength", "addtolength", "setcounter", "addtocounter",
+    "pagestyle", "thispagestyle", "newcommand", "renewcommand", "providecommand", "def", "definecolor", "color",
+    "pagenumbering", "hypersetup", "graphicspath", "tableofcontents", "newenvironment", "newtheorem", "rule", "phantom",
+    "fontsize", "selectfont", "linespread", "addbibresource", "PassOptionsToPackage", "RequirePackage", "lstset",
 )  # fmt: skip
 _SIGNS = {" ": " ", ",": " ", ";": " ", "\\": " ", ":": " ", "/": "", "-": "", "@": "", "!": ""}
 _LETTERS = {"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "aa": "å", "AA": "Å", "l": "ł",
@@ -191,13 +190,15 @@ _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", '"': "\u0308", "~": "\u
 _DASHES = {"---": "—", "--": "\u2013", "``": "“", "''": "”", "~": " "}
 
 _GROUP = r"\{((?:[^{}]|\{[^{}]{0,200}\}){0,500})\}"
-_ARGUMENT = r"[ \t]*(?:\[[^\]]{0,500}\]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,500}\}|\\[a-zA-Z]+(?=[{\[]))"
+_ARGUMENT = r"[ \t]*(?:\[[^\]]{0,500}\]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,500}\})"
 
 # Their arguments may contain formulas: an entry of the index, and a heading with its words for the outline of a PDF
 WITH_FORMULAS = re.compile(rf"\\(?:(?:index[a-z]*|label|glsadd){_GROUP}|texorpdfstring[ \t]*{_GROUP}[ \t]*{_GROUP})")
 _COMMENT = r"(?<!\\)(?:\\\\)*%[^\n\0]*"
 COMMENT = re.compile(_COMMENT)
-_COMMAND = re.compile(rf"\\(?:{'|'.join(_SILENT)})\*?(?![a-zA-Z])(?:{_ARGUMENT})*")
+_DEFINING = r"(?:(?:new|renew|provide)command|def|setlength|addtolength)\*?[ \t]*\\[a-zA-Z]+"
+_COMMAND = re.compile(rf"\\(?:{_DEFINING}|(?:{'|'.join(_SILENT)})\*?(?![a-zA-Z]))(?:{_ARGUMENT})*")
+_FIRST = r"(?:\[[^\]\n]{0,200}\])?\{[^{}]{0,1000}\}"
 VERBATIM = r"\\begin\{((?:verbatim|lstlisting|minted|Verbatim|alltt)\*?)\}"
 # Without a blank line, so that a dollar sign that is not closed does not hide what follows its paragraph
 _WITHIN = r"\n(?![ \t]*\n)"
@@ -205,6 +206,7 @@ _FORMULA = (
     rf"(?<!\\)\$\$(?:[^$\n]|{_WITHIN})+\$\$|(?<!\\)\$(?:[^$\n\\]|\\[^\n]|{_WITHIN})+\$"
     rf"|\\\[(?:[^\\\n]|\\[^\[\]\n]|{_WITHIN})*\\\]|\\\((?:[^\\\n]|\\[^()\n]|{_WITHIN})*\\\)"
 )
+_AUTHOR = re.compile(rf"\n|{_COMMENT}|\\author[ \t]*(?:\[[^\]\n]*\])?{_GROUP}")
 FORMULA = re.compile(f"({_FORMULA})")
 # A dollar sign in a comment or in code does not begin a formula.
 PROTECTED = re.compile(rf"{_COMMENT}|{VERBATIM}(?:[^\\]|\\(?!end\{{\1|begin\{{\1))*|(?P<formula>{_FORMULA})")
@@ -221,9 +223,22 @@ INLINE = (
         re.compile(r"\\(?:(['`^\"~=.])[ \t]*|([cvuHkr])(?=[ \t{]))\{?[ \t]*(\\[ij](?![a-zA-Z])[ \t]?|[a-zA-Z])\}?"),
         _accented,
     ),
-    (re.compile(r"\\href\{[^{}]{0,1000}\}|\\begin\{document\}"), ""),
-    (re.compile(r"\\(?:begin|end)\{[^{}\n]{0,100}\}(?:\[[^\]\n]{0,500}\])?(?:\{[^{}\n]{0,200}\})?"), ""),
-    (re.compile(r"\\footnote(?=\{)"), " "),
+    (  # arguments before a text
+        re.compile(
+            rf"\\(?:href|textcolor|colorbox|foreignlanguage|hyperlink|hypertarget|parbox|raisebox){_FIRST}"
+            rf"|\\(?:fcolorbox|multicolumn|multirow|resizebox){_FIRST}{_FIRST}|\\begin\{{document\}}"
+            r"|\\begin\{(?:frame|(?:alert|example)?block)\}(?:<[^>\n]{0,99}>)?(?:\[[^\]\n]{0,200}\])?"
+        ),
+        "",
+    ),
+    (  # of options, the name of a theorem is text, which has words
+        re.compile(
+            r"\\(?:begin|end)\{[^{}\n]{0,100}\}(?:\[(?=[^\]\n]{0,200}(?:[A-Z]\w\w|\w \w))([^\]=\n]{1,200})\][ \t]*"
+            r"|\[[^\]\n]{0,500}\])?(?:\{[^{}\n]{0,200}\})?"
+        ),
+        lambda match: f"({match[1]}) " if match[1] else "",
+    ),
+    (re.compile(r"\\(?:footnote|thanks)(?=\{)"), " "),
     (
         re.compile(r"\\item\b[ \t]*(?:\[([^\]\n]{0,500})\])?[ \t]*"),
         lambda match: f"- {match[1]}: " if match[1] else "- ",
@@ -263,7 +278,8 @@ class Latex(_Markup):
         """The text between the beginning and the end of the document, with each formula in one line."""
         start, end = text.find("\\begin{document}"), text.find("\\end{document}")
         if start >= 0:  # the preamble contains settings
-            text = "\n" * text.count("\n", 0, start) + text[start : end if end > start else None]
+            kept = "".join(found[1] or "\n" * (found[0] == "\n") for found in _AUTHOR.finditer(text, 0, start))
+            text = kept + text[start : end if end > start else None]
         text = WITH_FORMULAS.sub(lambda match: match[3] or "\n" * match[0].count("\n"), text)
         return PROTECTED.sub(lambda match: match[0].replace("\n", "\0") if match["formula"] else match[0], text)
 

@@ -98,6 +98,22 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"a \textcolor[rgb]{1,0,0}{red} \hyperlink{id}{word} & \multicolumn{2}{c}{cell}", "a red word & cell"),
+        (r"\includegraphics[width=2cm]{a}\caption{The mill}", "The mill"),
+        (r"As \cite{a}\emph{said} \setlength\parindent{0pt}\newcommand\foo[1]{x #1}here", "As said here"),
+        (r"\begin{theorem}[Archimedes] Hulls float.\end{theorem}", "(Archimedes) Hulls float."),
+        (r"\begin{tabular}[t]{ll}a\begin{figure}[!htbp]", "a"),
+        (r"\begin{frame}<1>[fragile]{The mill}", "The mill"),
+        ("\\author{Ann\\thanks{Ltd}}\n% \\author{Bob}\n\\begin{document}", "Ann Ltd"),
+    ],
+)
+def test_arguments_of_latex_are_text_unless_they_are_settings(text, shown):
+    assert [line for _, line in lines("a.tex", text)] == [shown]
+
+
 def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
     found = document("a.srt", FILES["a.srt"])
     assert [one.title for one in found.headings] == ["0:00:00-0:00:29", "0:00:30-0:00:59"]

@@ -432,6 +432,7 @@ LATEX = text_parts(
     ".tex",
     {
         "title": "\\title{@}\n\\begin{document}\ntext\n\\end{document}\n",
+        "author": "\\author{@}\n\\begin{document}\ntext\n\\end{document}\n",
         "heading": "\\section{@}\ntext\n",
         "paragraph": "\\begin{document}\n@.\n\\end{document}\n",
         "footnote": "text\\footnote{@}\n",
