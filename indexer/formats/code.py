@@ -122,7 +122,7 @@ class PlainText(Format):
     """Text whose structure is not parsed. A script without one of these suffixes is read as code."""
 
     suffixes = frozenset({
-        ".txt", ".text", ".log", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch",
+        ".txt", ".text", ".log", ".po", ".conf", ".properties", ".textile", ".pod", ".wiki", ".diff", ".patch", ".lrc",
         ".debian",  # README.Debian, NEWS.Debian and so on, in packages of Debian
     })  # fmt: skip
     names = frozenset({

@@ -29,7 +29,7 @@ _ESCAPED = re.compile(r'(?:[^"]*[,;|\t] *)?"[^\n]*\\"\w')
 class Delimited(Format):
     """Tables in which each line is a row. The first line usually has the names of the columns."""
 
-    suffixes = frozenset({".csv", ".tsv"})
+    suffixes = frozenset({".csv", ".tsv", ".psv"})
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:

@@ -43,11 +43,17 @@ class XmlFile(Format):
         ".xml", ".xsd", ".xsl", ".xslt", ".wsdl", ".rss", ".atom", ".opml", ".plist", ".kml", ".gpx", ".rdf", ".owl",
         ".docbook", ".dbk", ".tei", ".dita", ".ditamap", ".fodt", ".xlf", ".xliff", ".tmx", ".resx", ".xaml", ".csproj",
         ".vbproj", ".fsproj", ".vcxproj", ".props", ".targets", ".nuspec", ".pom", ".page", ".ui", ".glade", ".fb2",
-        ".svg",
+        ".svg", ".webloc", ".ttml", ".dfxp", ".ofx", ".qfx",
     })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        text = decode(file.stream.read())
+        data = file.stream.read()
+        if data.startswith(b"bplist") and file.name.lower().endswith(".webloc"):  # a link as Safari writes it
+            import plistlib
+
+            yield Document.of(file, "", plistlib.loads(data)["URL"].strip())
+            return
+        text = decode(data)
         root = _root(text)
         if root is None:
             yield code_document(file, text, "xml")

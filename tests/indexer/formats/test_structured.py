@@ -1,5 +1,7 @@
 """JSON, XML, YAML, TOML and INI: their text, the path of keys as the trail, and the lines of the file."""
 
+import plistlib
+
 import pytest
 from conftest import make_tokenizer
 from read_bytes import read_bytes
@@ -224,6 +226,18 @@ def test_the_sections_of_toml_and_ini_are_headings():
         (1, "Desktop Entry", "[Desktop Entry]"),
         (1, "Action New", "[Action New] ; new"),
     ]
+
+
+@pytest.mark.parametrize("kind", [plistlib.FMT_XML, plistlib.FMT_BINARY])
+def test_the_address_of_a_link_to_a_page_is_read(kind):
+    assert "https://a.example/x" in document("a.webloc", plistlib.dumps({"URL": "https://a.example/x"}, fmt=kind)).text
+
+
+def test_timed_text_and_exports_of_banks_are_read():
+    timed = "<tt><body><div><p begin='1s'>The <span>kil</span>n</p><p begin='2s'>is<br/>lit.</p></div></body></tt>"
+    assert document("a.ttml", timed).text.split("\n\n") == ["The kiln", "is lit."]
+    assert "Farrier" in document("a.ofx", "OFXHEADER:100\n\n<OFX>\n<NAME>Farrier\n</OFX>\n").text
+    assert document("a.lrc", "[00:12.00]Haul the line\n").text == "[00:12.00]Haul the line\n"
 
 
 def test_html_in_the_text_of_xml_is_read_without_its_tags():

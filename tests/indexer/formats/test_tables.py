@@ -32,6 +32,7 @@ def parquet(**columns):
         ("orte.csv", "Name;Betrag\r\nHöllerer;1,5\r\nWörgl;2,5\r\n".encode("cp1252"),
          {2: "Name: Höllerer - Betrag: 1,5", 3: "Name: Wörgl - Betrag: 2,5"}),
         ("parts.tsv", "sku\tdesc\n77-A\tknurled, 12 mm\n", {2: "sku: 77-A - desc: knurled, 12 mm"}),
+        ("parts.psv", "sku|desc\n77-A|knurled, 12 mm\n", {2: "sku: 77-A - desc: knurled, 12 mm"}),
         ("excel.csv", "sep=;\nwho;what\nAnn;oats\n", {3: "who: Ann - what: oats"}),
         ("lines.csv", 'who,what\nAnn,"oats\nand hay"\n\nBob,rye,extra\n',
          {2: "who: Ann - what: oats and hay", 5: "who: Bob - what: rye - extra"}),
