@@ -1,7 +1,7 @@
 """Take changes of files into an index while it is searched: small ones before the answer, larger ones afterwards.
 
-The files are checked in a thread while the model loads or a search runs, and at most once in AGAIN_SECONDS. From its
-second check on, a process looks at them only after the system has reported a change, if it reports all changes.
+The files are checked in a thread while the model loads or a search runs. If it takes long to look at them, that is done
+once in AGAIN_SECONDS at most, and only after the system has reported a change, if it reports all changes.
 """
 
 import time
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cdesearch.search.together import Together
 
 SECONDS = 0.5  # in which the files of an index must have been checked
+LONG_SECONDS = 0.05  # of a look at the files
 AGAIN_SECONDS = 0.3
 WHOLE_SECONDS = 600.0  # until the files are looked at although no change was reported
 UNCHECKED = (
@@ -42,15 +43,16 @@ class Check:
     def __init__(self) -> None:
         self._lock = Lock()
         self._begun = float("-inf")  # on the clock of time.monotonic
+        self._took = 0.0  # seconds in which the last check looked at the files
         self._found: Future[bool] | None = None  # whether the index is behind; None if `end` has read it
         self._line: str | None = None  # about what the index lacked after the last check
-        self._has_looked = False  # at the files
         self._is_quiet: Callable[[], bool] | None = None  # whether no change was reported since it has looked
 
     def begin(self, index: Index) -> None:
         """Begin to check the files in a thread, unless that has just been done or has not ended yet."""
         with self._lock:
-            if self._found is None and time.monotonic() > self._begun + AGAIN_SECONDS:
+            is_soon = self._took > LONG_SECONDS and time.monotonic() < self._begun + AGAIN_SECONDS
+            if self._found is None and not is_soon:
                 self._begun = time.monotonic()
                 self._found = _in_thread(lambda: self._is_behind(index))
 
@@ -59,13 +61,15 @@ class Check:
             return False
         if (is_quiet := self._is_quiet) is not None and self._line is None and is_quiet():
             return False
-        self._is_quiet = quiet = BUILDER.quiet(index) if self._has_looked else None
-        self._has_looked = True
+        self._is_quiet = quiet = BUILDER.quiet(index) if self._took > LONG_SECONDS else None
         if quiet is not None:  # a report may be lost, and those that nobody reads take memory
             ended = Timer(WHOLE_SECONDS, self._forget, [quiet])
             ended.daemon = True
             ended.start()
-        return may_be_behind(index)
+        started = time.monotonic()
+        is_behind = may_be_behind(index)
+        self._took = time.monotonic() - started
+        return is_behind
 
     def _forget(self, quiet: Callable[[], bool]) -> None:
         if self._is_quiet is quiet:

@@ -36,6 +36,7 @@ def paths(result):
 
 
 def test_each_answer_has_the_small_changes(docs, searcher, monkeypatch):
+    monkeypatch.setattr(fresh, "LONG_SECONDS", 0)
     service = UpToDate(searcher, [(searcher, Check())])
     assert paths(service.search(SearchRequest("moon", 1))) == ["space/moon.txt"]
     (docs / "new.md").write_text("xylophone")
@@ -51,6 +52,7 @@ def test_each_answer_has_the_small_changes(docs, searcher, monkeypatch):
 def test_files_are_looked_at_again_only_after_the_system_has_reported_a_change(docs, searcher, monkeypatch):
     looked = []
     monkeypatch.setattr(fresh, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(fresh, "LONG_SECONDS", 0)
     monkeypatch.setattr(fresh, "may_be_behind", lambda index: looked.append(index) or may_be_behind(index))
     service = UpToDate(searcher, [(searcher, Check())])
     for _ in range(5):

@@ -15,7 +15,6 @@ from running_server import running_server
 
 import cdesearch
 from cdesearch.cli.first_index import MOST_FILES
-from cdesearch.fresh import AGAIN_SECONDS
 from cdesearch.serve.mcp.messages import without_lone_surrogates
 from cdesearch.serve.settings import ServeSettings
 
@@ -169,7 +168,6 @@ def test_an_agent_finds_what_it_has_just_written_and_hears_what_an_answer_lacks(
         answers = []
         for name, text in (("b.md", "The marimba is new."), ("c.md", "The xylophone is long. " * 10_000)):
             (tmp_path / name).write_text(text)
-            await asyncio.sleep(AGAIN_SECONDS)
             answers.append(await client.call_tool("search", {"query": text[:15]}))
         return answers
 
