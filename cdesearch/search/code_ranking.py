@@ -35,7 +35,9 @@ _TESTS = re.compile(
     r"|[_.-](?:test|spec)s?\.|(?:^|/)test_|Tests?\.\w+$",
     re.IGNORECASE,
 )
-_ASKS_FOR_TESTS = re.compile(r"\b(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?)\b", re.IGNORECASE)
+_ASKS_FOR_TESTS = re.compile(
+    r"(?<![^\W_])(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?)(?![^\W_])", re.IGNORECASE
+)
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -56,7 +58,9 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         excess = max(1.0, float(lifted[is_code].max()) / max(best, 1e-9))
         is_text = best < values.max() and is_code.mean() < ALL_CODE
         lifted[is_code] /= excess ** (1.0 if is_text else min(1.0, max(0.0, 2 - 4 * share)))
-    if not _ASKS_FOR_TESTS.search(query):
+    # If the best chunk of a name is in a test, the name is most likely defined there.
+    is_of_test = is_exact(query) and bool(order) and bool(_TESTS.search(paths[order[0]]))
+    if not is_of_test and not _ASKS_FOR_TESTS.search(query):
         lifted[[at for at in order if _TESTS.search(paths[at])]] *= TEST_FACTOR
     before = Counter[str]()
     for at in sorted(order, key=lambda at: -lifted[at]):

@@ -23,6 +23,9 @@ def ranked(query, *found):
         ("retry a request", [(3.0, "a.md"), (2.9, "a.md"), (2.5, "b.md"), (0, "c.md")], [0, 1, 2, 3]),  # but not texts
         ("retry a request", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [1, 0, 2]),
         ("test a retry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),
+        ("test_retry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),
+        ("FakeRetry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),  # it is defined there
+        ("FakeRetry", [(2.5, "tests/a.py"), (3.0, "b.py"), (2, "c.py"), (0, "d.py")], [1, 2, 0, 3]),
         ("retry a request", [(3.0, "one.py"), (2.8, "retry.py"), (0, "c.py")], [1, 0, 2]),
         ("retry a request", [(3.0, "one.py"), (2.9, "retry/b.py"), (0, "c.py")], [1, 0, 2]),
         ("retry", [(3.0, "one.py"), (2.8, "retry.py"), (0, "c.py")], [0, 1, 2]),  # a name: words have decided
