@@ -1,8 +1,8 @@
 """The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB`, `type:NAME`, `-path:GLOB`, `-type:NAME`.
 
-An operator begins a word, and nothing within quotation marks is one. A single letter after a hyphen, and two hyphens,
-are options such as `-v` and `--dry-run`, which are searched for. A text of more than MAX_WORDS words was pasted: its
-hyphens are dashes, options and marks of lists, so it has no operators.
+`NOT word` is the same as `-word`. An operator begins a word, and nothing within quotation marks is one. A single letter
+after a hyphen, and two hyphens, are options such as `-v` and `--dry-run`, which are searched for. A text of more than
+MAX_WORDS words was pasted: its hyphens are dashes, options and marks of lists, so it has no operators.
 """
 
 import re
@@ -19,6 +19,7 @@ _TOKEN = re.compile(
       {QUOTED}
     | (?<![\S\n]) (?P<minus>-?) (?P<name>path|type): (?P<value>{QUOTED}|[^\s:"“][^\s"“”]*)
     | (?<![\S\n]) - (?P<excluded>{QUOTED}|(?:[^\W\d_]|\d+[.,:-]\d)[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
+    | (?<![\S\n]) (?:AND[^\S\n]+)? NOT [^\S\n]+ (?P<negated>{QUOTED}|\w[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
     """,
     re.VERBOSE,
 )
@@ -55,12 +56,14 @@ def parse_query(text: str) -> Query:
     if len(text.split()) > MAX_WORDS:
         return Query(text)
     found: dict[str, dict[str, None]] = {}  # dictionaries keep the order
+    has_lower = any(map(str.islower, text))  # else NOT is a word in capitals like the others
 
     def take(token: re.Match[str]) -> str:
-        value = token["excluded"] or token["value"]
+        excluded = token["excluded"] or (token["negated"] if has_lower else None)
+        value = excluded or token["value"]
         if not value:
             return token[0]
-        kind = "excluded" if token["excluded"] else f"{'excluded_' if token['minus'] else ''}{token['name']}"
+        kind = "excluded" if excluded else f"{'excluded_' if token['minus'] else ''}{token['name']}"
         found.setdefault(kind, {})[" ".join(value.strip('"“”').split())] = None
         return ""
 

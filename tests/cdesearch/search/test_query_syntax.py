@@ -31,6 +31,8 @@ def opened(tmp_path_factory):
     [
         ("a show -fireworks", Query("a show", excluded=("fireworks",))),
         ("-ab, -C++ c.", Query("c.", excluded=("ab", "C++"))),
+        ("a NOT fireworks, AND NOT b2 c", Query("a   c", excluded=("fireworks", "b2"))),
+        ('a NOT "puppet show"', Query("a", excluded=("puppet show",))),
         ("-été -漢字 x", Query("x", excluded=("été", "漢字"))),
         ('a -"puppet   show" -“x”', Query("a", excluded=("puppet show", "x"))),
         ("path:src/ -path:*.{md,py} a", Query("a", path=("src/",), excluded_path=("*.{md,py}",))),
@@ -54,6 +56,8 @@ def test_operators_are_separated_from_the_words(text, expected):
             "-9a",
             "-_a",
             "a\n-item",
+            "DO NOT DISTURB",
+            'a "NOT b" c',
             'a -"',
             '-"" -" "',
         ),
