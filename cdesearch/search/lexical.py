@@ -68,7 +68,10 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     any chunk contains one. The lexical score is BM25 plus the evidence of the terms that are matched as a whole.
     `condition` is SQL.
     """
-    exact = {term: exact_hits(index, term, query, condition, columns) for term in exact_terms(query)}
+    terms = exact_terms(query)
+    if not terms and not searched_words(index, query):  # of words that full text ignores, the order tells something
+        terms = (ExactTerm(" ".join(query.split()), is_phrase=True),)
+    exact = {term: exact_hits(index, term, query, condition, columns) for term in terms}
     found = read_candidates(index, text_search(index, query), ["_score", "words", *columns], limit, condition)
     unknown = unknown_words(index, query, found["words"].to_pylist())
     found = found.select(["_rowid", "_score", *columns])

@@ -42,6 +42,11 @@ def paths(searcher, query, mode="text", k=10, path=None):
     return [hit.chunk.path for hit in searcher.search(query, k, mode, path)]
 
 
+def test_words_that_full_text_ignores_are_sought_in_their_order(searcher):
+    assert paths(searcher, "to be or not to be") == ["hamlet.md"] and not paths(searcher, "to be or to not be")
+    assert paths(searcher, "to be or not to be", "hybrid")[0] == "hamlet.md"
+
+
 def test_the_definition_comes_before_uses_and_uses_before_the_words(searcher):
     assert list(dict.fromkeys(paths(searcher, "should_strip_auth"))) == ["auth.py", "uses.py", "words.md"]
     assert paths(searcher, "HTTPError")[:2] == ["errors.py", "raises.py"]
