@@ -13,11 +13,12 @@ from indexer.formats.docx import Docx
 from indexer.formats.epub import Epub
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError, suffix_of
 from indexer.formats.html import Html
-from indexer.formats.json_file import Canvas, JsonFile, JsonLines, Notebook
+from indexer.formats.json_file import JsonFile, JsonLines
 from indexer.formats.mail import START, Mail, Mailbox, is_mail
 from indexer.formats.manual import SECTION
 from indexer.formats.markdown import Markdown
 from indexer.formats.markup import AsciiDoc, Bibtex, Latex, Org
+from indexer.formats.notebook import Canvas, Notebook
 from indexer.formats.ocr import Image
 from indexer.formats.old_office import Doc, Ppt
 from indexer.formats.opendocument import Odp, Ods, Odt
