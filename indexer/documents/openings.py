@@ -1,6 +1,7 @@
 """Find the last lines of a piece that open the text after it, and the licence with which code begins.
 
-Such lines are the term above its definition, a heading, a comment, a decorator, or the line of a class or function.
+Such lines are the term above its definition, a heading, a comment, a decorator, the line of a class or function, or the
+start of a sentence that goes on.
 """
 
 import re
@@ -10,6 +11,7 @@ from indexer.formats.format import Document
 
 MAX_TERM = 80  # characters of a term, an option or a question
 MAX_TERMS = 4  # that follow each other, such as a heading and the first term below it
+MAX_SENTENCE = 300  # characters of a sentence that are moved to its end
 MAX_LINES = 12  # of a signature with its comments and decorators
 MAX_LINE = 1_000  # characters before an offset in which the start of its line is looked for
 MIN_LICENCE = 300  # characters; a shorter one hardly changes the vector of a chunk
@@ -19,6 +21,7 @@ _TERM = re.compile(
     rf" {{0,2}}(?![-*+|>~\s]|```|\d+[.)]\s)(?=[^\n]*\w)[^\n]{{1,{MAX_TERM}}}(?<![.!;,…|\\])"
     r"(?:\n([-=~^\"'`#*+.:])\1{2,})?"
 )
+_SENTENCE_END = re.compile(r"[.!?][\"'\u201d\u2019)\]]*\s+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _DESCRIPTION = re.compile(r"[ \t]*(?:#(?!include|define|endif|else|if)|//|--|;|/?\*|@)")
 _COMMENT = re.compile(r"(?:[ \t]*(?:#|//|--|;|%)[^\n]*\n)+|[ \t]*/\*[^*]*\*+(?:[^/*][^*]*\*+)*/[ \t]*\n")
@@ -54,7 +57,7 @@ def _term(text: str, headings: Container[int], piece: tuple[int, int], following
     start, end = piece
     found = end
     if not _BLANK_LINE.search(text, end, following):  # the paragraph continues
-        return end
+        return _sentence(text, start, end) if text[following].islower() else end
     for _ in range(MAX_TERMS):
         paragraph = _last_paragraph(text, start, end)
         if _TERM.fullmatch(text, paragraph, end) is None and paragraph not in headings:
@@ -62,6 +65,12 @@ def _term(text: str, headings: Container[int], piece: tuple[int, int], following
         found = paragraph
         end = start + len(text[start:paragraph].rstrip())
     return found
+
+
+def _sentence(text: str, start: int, end: int) -> int:
+    """Where the sentence begins that goes on after `end`; `end` if that is too far above."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, max(start, end - MAX_SENTENCE), end)]
+    return ends[-1] if ends else end
 
 
 def _last_paragraph(text: str, start: int, end: int) -> int:

@@ -40,7 +40,11 @@ LONG = "/*\n * The cat\n" + " * and the dog\n" * 14 + " */"
             (f"{END}{last}\n\n", "Text.", "markdown", "")
             for last in ("It ends.", "- an item", "| a | row", "> a quotation", "2. an item", "word " * 20)
         ),
-        (f"{END}Layer Name\n", "is a name.", "text", ""),
+        (f"{END}The layer\n", "Name is a name.", "text", ""),
+        # A sentence stays whole, unless it is long.
+        (f"{END}The layer\n", "has a name.", "text", "The layer"),
+        ("It ends (it does.) A layer\n", "has a name.", "markdown", "A layer"),
+        (f"{END}{'The layer ' * 40}\n", "has a name.", "text", ""),
         # Lines that describe or open a block of code stay with it, and so does a whole comment.
         *(
             (f"dog = 1\n\n{opening}\n", '    """Text."""', "code", opening)
