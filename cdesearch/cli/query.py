@@ -16,6 +16,7 @@ from cdesearch.cli.hits.render import (
     show_grep_lines,
     show_plain,
 )
+from cdesearch.cli.kept_server import keep_server
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import IndexNotFoundError
 from cdesearch.search.request import SearchRequest
@@ -57,7 +58,9 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if options.format != "json" and result.hits:  # its field `answered` says the same
         _note_confidence(options, result, kept)
     is_explained = matches_no_file or (bool(result.hits) and not kept.hits)
-    return DONE if _show(options, kept, service, is_explained=is_explained) else NO_HITS
+    has_hits = _show(options, kept, service, is_explained=is_explained)
+    keep_server(options, [index.place for index in indexes.values()])
+    return DONE if has_hits else NO_HITS
 
 
 def _opened(options: QueryOptions, *, may_build: bool) -> tuple[dict[str, Index], bool]:

@@ -30,6 +30,7 @@ class QueryOptions:
     open: bool = False  # whether the best hit is opened instead of printing the hits
     yes: bool = False  # whether a folder without an index is indexed without a question
     update: bool = True  # whether changes of files are taken into the indexes
+    serve: bool | None = None  # whether a server answers the next queries; None: as the user has answered
 
     @classmethod
     def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":

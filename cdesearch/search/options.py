@@ -135,6 +135,11 @@ OPTIONS = (
         "update", "--update/--no-update", "flag",
         "Whether the index is updated if files have changed: before the answer if that is quick. Default: --update.",
     ),
+    Option(
+        "serve", "--serve/--no-serve", "flag",
+        "Whether a server in the background keeps the model loaded until 15 minutes after the last query, so that"
+        " answers come several times as fast.", "It listens on no port. Default: as you answer a question on a terminal.",
+    ),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)
 FILTERS = tuple(one for one in PARAMETERS if one.field in ("path", "type", "since", "before", "filter"))

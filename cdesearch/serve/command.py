@@ -14,7 +14,7 @@ from cdesearch.cli.named_index import IndexesArgument, ModelOption, named_index
 from cdesearch.cli.query import note_outer_index
 from cdesearch.errors import InputError
 from cdesearch.models.endpoint_model import Model
-from cdesearch.serve.lifecycle import announced, start_in_background, stop_server
+from cdesearch.serve.lifecycle import announced, start_in_background, stop_kept, stop_server, where
 from cdesearch.serve.settings import DEFAULT_PORT, ServeSettings, require_libraries, seconds_of
 from cdesearch.slim_imports import prepare_libraries
 from cdesearch.store.finding import opened_place
@@ -51,6 +51,9 @@ def serve(
     socket: Annotated[
         Path | None, typer.Option(help="Unix socket to listen on. Default: the one that other commands look for.")
     ] = None,
+    socket_only: Annotated[
+        bool, typer.Option("--socket-only", help="Listen on no port, so that only your own commands can connect.")
+    ] = False,
     model: ModelOption = None,
     watch: Annotated[
         bool | None,
@@ -73,12 +76,15 @@ def serve(
             typer.echo(stop_server(absolute(opened_place(folder))))
         return
     limit = None if idle_exit is None else seconds_of(idle_exit)
-    settings = ServeSettings(host=host, port=port, token=token or None, watch=watch, idle_seconds=limit)
+    chosen = None if socket_only else port
+    settings = ServeSettings(host=host, port=chosen, token=token or None, watch=watch, idle_seconds=limit)
     _check(settings)
     for found in [absolute(opened_place(folder)) for folder in folders if watch]:
         require_own(on_disk(found, "serve --watch"))
     if folders == [None]:
         note_outer_index(Index.open())
+    if not socket_only:
+        stop_kept([Index.open(folder).place for folder in folders])
     if background:
         options = {"--socket": socket, "--model": model, "--idle-exit": idle_exit}
         typer.echo(_start(folders, settings, {name: str(value) for name, value in options.items() if value}))
@@ -112,8 +118,10 @@ def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Pat
         listening(settings.host, settings.port, _socket_paths(socket, opened)) as sockets,
     ):
         names, host = printable(", ".join(opened.names)), settings.host
-        address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
-        typer.echo(f"Serving {names} at {address}. Ctrl-C stops the server.", err=True)
+        address = ""
+        if settings.port is not None:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
+        typer.echo(f"Serving {names} {where(address)}. Ctrl-C stops the server.", err=True)
         with announced(opened, address, socket, settings.token):
             run(create_app(opened, settings), settings, sockets)
 
@@ -121,8 +129,10 @@ def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Pat
 def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
     """Start this command in the background, and return a line with the address of the server."""
     found = [Index.open(folder).place for folder in folders]
-    options = {"--host": settings.host, "--port": str(settings.port), **options}
+    options = {"--host": settings.host, "--port": str(settings.port or 0), **options}
     arguments = [f"{name}={value}" for name, value in options.items()]
+    if settings.port is None:
+        arguments.append("--socket-only")
     if settings.watch is not None:
         arguments.append("--watch" if settings.watch else "--no-watch")
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)

@@ -66,7 +66,9 @@ def start_in_background(folders: Sequence[Place], arguments: Sequence[str], toke
     """
     running = [running_server(folder) for folder in folders]
     if all(running) and running[0] is not None:
-        return f"A server of {_names(folders)} is already running at {running[0].address} (process {running[0].pid})."
+        return (
+            f"A server of {_names(folders)} is already running {where(running[0].address)} (process {running[0].pid})."
+        )
     make_runtime_folder()
     log = log_of(folders[0])
     # Every user of the machine could see a token among the arguments.
@@ -87,7 +89,20 @@ def start_in_background(folders: Sequence[Place], arguments: Sequence[str], toke
         raise CdesearchError(
             f"The server ended while it started (exit code {process.returncode}).", f"Its output is in {log}."
         )
-    return f"Serving {_names(folders)} at {record.address} in the background (process {record.pid})."
+    return f"Serving {_names(folders)} {where(record.address)} in the background (process {record.pid})."
+
+
+def where(address: str) -> str:
+    """Where a server listens, as a part of a sentence."""
+    return f"at {address}" if address else "to your own commands"
+
+
+def stop_kept(folders: Sequence[Place]) -> None:
+    """Stop the servers of these indexes that listen on no port, such as a query starts them: another takes over."""
+    for folder in folders:
+        record = running_server(folder)
+        if record is not None and not record.address:
+            stop_server(folder)
 
 
 def stop_server(folder: Place) -> str:

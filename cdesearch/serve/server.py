@@ -20,13 +20,14 @@ BACKLOG = 128  # connections that the operating system queues until the server a
 
 
 @contextmanager
-def listening(host: str, port: int, paths: Sequence[Path] = ()) -> Iterator[list[socket.socket]]:
+def listening(host: str, port: int | None, paths: Sequence[Path] = ()) -> Iterator[list[socket.socket]]:
     """Listen on a TCP port, and on Unix sockets at `paths` that only this user can connect to.
 
-    The first socket is that of the port; port 0 selects a free one. Raises InputError if a port or socket is in use.
+    The first socket is that of the port, if there is one; port 0 selects a free one. Raises InputError if a port or
+    socket is in use.
     """
     with ExitStack() as stack:
-        sockets = [stack.enter_context(_bind_port(host, port))]
+        sockets = [] if port is None else [stack.enter_context(_bind_port(host, port))]
         for path in paths:
             sockets.append(stack.enter_context(_bind_path(path)))
             stack.callback(path.unlink, missing_ok=True)  # before the socket is closed, and another server replaces it

@@ -19,7 +19,7 @@ class ServeSettings:
     """The addresses, the access control and the limits of a server."""
 
     host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT  # 0 selects a free port
+    port: int | None = DEFAULT_PORT  # 0 selects a free port; None: only commands of this user connect, by a socket
     token: str | None = field(default=None, repr=False)  # if set, every request over TCP must contain it
     running: int = 4  # the maximum number of searches that run at the same time
     drawing: int = 2  # the maximum number of pages and images that are drawn or read at the same time

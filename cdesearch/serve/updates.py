@@ -18,8 +18,7 @@ import typer
 
 from cdesearch.builders import BUILDER
 from cdesearch.child_process import python_module, same_modules
-from cdesearch.cli.exits import TERMINATED, print_error, raise_on_signal
-from cdesearch.errors import CdesearchError
+from cdesearch.cli.exits import raise_on_signal, run_and_exit
 from cdesearch.slim_imports import prepare_libraries
 from cdesearch.terminal import printable
 
@@ -166,8 +165,8 @@ def _read(run: UpdateRun) -> None:
     run.ended = time.time()
 
 
-def _follow(folder: Path) -> int:
-    """Update the index in `folder` whenever its files change, until stdin is closed; returns the exit code."""
+def _follow(folder: Path) -> None:
+    """Update the index in `folder` whenever its files change, until stdin is closed; raises CdesearchError."""
     raise_on_signal(signal.SIGTERM)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to the server as well, which ends this
     prepare_libraries()
@@ -181,14 +180,9 @@ def _follow(folder: Path) -> int:
     tools = BUILDER.warm()
     try:
         BUILDER.keep_up(folder, tools, typer.echo, stop)
-    except CdesearchError as error:
-        return print_error(str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return TERMINATED
     finally:
         tools.close()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(_follow(Path(sys.argv[1])))
+    run_and_exit(lambda: _follow(Path(sys.argv[1])))

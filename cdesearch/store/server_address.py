@@ -36,7 +36,7 @@ class ServerRecord:
     pid: Annotated[int, msgspec.Meta(gt=0)]
     version: str  # of cdesearch
     name: str  # of the index, as the server calls it
-    address: str  # of the HTTP interface, such as "http://127.0.0.1:7878/"
+    address: str  # of the HTTP interface, such as "http://127.0.0.1:7878/"; empty if it listens on its socket alone
     socket: str | None = None  # its absolute path; None on Windows
     token: str | None = None  # that requests to the address must show; stored only on Windows
 

@@ -5,8 +5,10 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,42 @@ def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):
     assert one.pid == two.pid and (one.name, two.name) == (docs.name, tmp_path.name)
     for folder, found in ((docs, "pets.md"), (tmp_path, "birds.md")):
         assert cdesearch("query", "owl", "-k", "1", cwd=folder).stdout.startswith(f" 1 {found}:")
+
+
+@pytest.mark.parametrize(("typed", "wanted"), [(b"y\n", True), (b"n\n", False)])
+def test_a_query_at_a_terminal_asks_once_whether_a_server_keeps_the_model(
+    docs, runtime, start, tmp_path, monkeypatch, typed, wanted
+):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    shown = query_at_a_terminal(docs, typed)
+    assert b"Keep the model loaded" in shown and b"pets.md" in shown
+    index = docs / ".cdesearch"
+    if wanted:
+        wait_until(lambda: running_server(index) is not None)
+        assert running_server(index).address == "", "nobody else can connect"
+        assert cdesearch("query", "cat", cwd=docs).stdout.startswith(" 1 pets.md:3")
+        assert start().startswith(f"Serving {index} at http"), "a server with a page takes over"
+    again = query_at_a_terminal(docs)
+    assert b"Keep the model loaded" not in again and b"pets.md" in again
+    assert (running_server(index) is not None) is wanted
+
+
+def query_at_a_terminal(folder, typed=b""):
+    """What a query shows at a terminal, at which this is typed after a question."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "cdesearch", "query", "cat"]
+    run = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with suppress(OSError):  # the terminal is closed
+        while more := os.read(ours, 1000):
+            shown += more
+            if typed and b"[y/N]:" in shown:
+                os.write(ours, typed)
+                typed = b""
+    os.close(ours)
+    assert run.wait(60) == 0
+    return shown
 
 
 def test_the_token_of_a_server_is_not_visible_in_the_list_of_processes(docs, runtime, start):
