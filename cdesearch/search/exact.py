@@ -40,7 +40,9 @@ _KEPT = re.compile(r"([\\*_~`=+/!%|#>;\[\]\s·]*)([^\\*_~`=+/!%|#>;\[\]\s·])")
 # The end of a line that a backslash continues, and what marks the next one as a comment or a quotation
 _LINE_END = re.compile(r"\\?\n(?:(?:[ \t]*(?:[#>;*%!/]|--))+[ \t]+|[ \t>]*)")
 _EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
-_WORDS = re.compile(r"[^\W_]+")
+_WORDS, _NAMES = re.compile(r"[^\W_]+"), re.compile(r"\w+|[|<>]")
+# A phrase of words with hyphens between them, and signs at their ends
+_PHRASE = re.compile(rf"(?:[^\W_]+(?:[{_HYPHENS}{_APOSTROPHES}][^\W_]+)*(?:[,.;:!?]?\s+|[,.;:!?]?$))+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|«([^«»\n]+)»|「([^「」\n]+)」")
 _CODE = re.compile(
@@ -108,6 +110,8 @@ class ExactTerm:
     def condition(self) -> str:
         """The SQL condition on the column `text` for the chunks that may contain the term."""
         expression = ("(?i)" if self._flags else "") + (self._loose if self.is_phrase else self._words)
+        if self._is_of_words:
+            expression += "|" + f"{_BETWEEN[:-1]}+".replace(r"\s", r"\W").join(_sequence(self.text).split())
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def is_name_of(self, path: str) -> bool:
@@ -117,7 +121,7 @@ class ExactTerm:
 
     def count(self, text: str) -> int:
         """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""
-        if self.is_phrase and not self._marked_up.search(text):
+        if self.is_phrase and not self._marked_up.search(text) and not self._has_words(text):
             return 0
         found = sum(1 for _ in self.pattern.finditer(text))
         if found or not self.is_phrase:
@@ -125,7 +129,8 @@ class ExactTerm:
         lines = _LINE_END.sub("\n", text).split("\n")
         shown = "\n".join(map(without_markup, lines))
         joined = {shown, shown.replace("-\n", ""), shown.replace("-\n", "-")}  # a hyphen may end a line
-        return max(sum(1 for _ in self.pattern.finditer(one)) for one in joined)
+        found = max(sum(1 for _ in self.pattern.finditer(one)) for one in joined)
+        return found or (_sequence(shown).count(_sequence(self.text)) if self._is_of_words else 0)
 
     def is_defined_in(self, body: str) -> bool:
         """Whether a text defines the name, or describes the option. Phrases are not defined."""
@@ -149,6 +154,15 @@ class ExactTerm:
         if self.text.startswith("-"):
             return self.pattern
         return re.compile(rf"(?<!\w){re.escape(_SEPARATOR.split(self.text)[-1])}(?!\w)", self._flags)
+
+    @cached_property
+    def _is_of_words(self) -> bool:
+        """Whether the term is a phrase of words alone, between which any signs may be in a text."""
+        return self.is_phrase and bool(_PHRASE.fullmatch(self.text)) and not UNSPACED.search(self.text)
+
+    def _has_words(self, text: str) -> bool:
+        lower = text.casefold()
+        return self._is_of_words and all(word in lower for word in _sequence(self.text).split())
 
     @property
     def _whole(self) -> str:
@@ -186,6 +200,11 @@ class ExactTerm:
     def _flags(self) -> re.RegexFlag:
         is_capital = not self.is_phrase and self.text != self.text.lower()
         return re.RegexFlag(0) if is_capital else re.IGNORECASE
+
+
+def _sequence(text: str) -> str:
+    """The words of a text in lower case, each between two blanks; a name is one, and cells and tags are apart."""
+    return f" {' '.join(_NAMES.findall(text.casefold()))} "
 
 
 def _spellings(character: str) -> str:

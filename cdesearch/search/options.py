@@ -138,7 +138,8 @@ OPTIONS = (
     Option(
         "serve", "--serve/--no-serve", "flag",
         "Whether a server in the background keeps the model loaded until 15 minutes after the last query, so that"
-        " answers come several times as fast.", "It listens on no port. Default: as you answer a question on a terminal.",
+        " answers come several times as fast.",
+        "It listens on no port. Default: as you answer a question on a terminal.",
     ),
 )  # fmt: skip
 PARAMETERS = tuple(option for option in OPTIONS if option.is_search)

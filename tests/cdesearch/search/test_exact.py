@@ -156,6 +156,11 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
     [
         ("don't paint", "said don\u2019t paint the pergola"),
         ("well-known it's", "a well\u2011known it\u02bcs"),
+        ("to be or not to be", "To be, or not to be: that is it."),
+        ("state of the art winch", "A state-of-the-art winch"),
+        ("long-awaited, ballot", "The long awaited ballot"),
+        ("ladders ropes and buckets", "- Ladders,\n- **ropes**\n- and (buckets)"),
+        ("no more turnips,", "There are no more turnips."),
         ("2020-2024", "in 2020\u20132024"),
         ("don\u2019t", "I don't."),
         ("東京タワー", "新幹線は速いです。東京タワーに行きました。"),
