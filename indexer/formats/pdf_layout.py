@@ -32,6 +32,14 @@ LEADERS = " ..."  # instead of many dots in a table of contents
 CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|tabelle)\s*[A-Z]?\d", re.IGNORECASE)
 COMPOUND = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+")
 _DIVIDED = re.compile(rf"\w{HYPHEN}$")
+# No syllable is an acronym or a single letter, as in DNA-binding, AB-QX and e-mail.
+_OWN_HYPHEN = re.compile(
+    rf"[A-Z]{HYPHEN}[^\W\d_A-Z]|(?<![^\W\d_])[B-DF-HJ-NP-TV-XZ]+{HYPHEN}|{HYPHEN}[B-DF-HJ-NP-TV-XZ]+(?![^\W\d_])"
+    rf"|(?<![\w'\u2019])[a-z]{HYPHEN}|{HYPHEN}[a-z](?![^\W\d_])"
+    r"|\b(?i:self|well|non|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)"
+    rf"{HYPHEN}(?!ing|ish|less|ness|sens)\w{{3}}"
+    r"|://|@|[a-z]\.[a-z]{2}"  # an address, or the name of a file
+)
 _LEADERS = re.compile(r"(?:\s?\.){5,}")
 _OF_ALL = r"(?:\s*(?:/|of|von|de|di|sur|van|av|af|z|из)\s*\d+)?"  # pages
 # The number of a page beside a word for it, one that stands alone, and what separates it from a title
@@ -153,8 +161,10 @@ def text_of(rows: Sequence[Segment], compounds: Set[str] = frozenset()) -> str:
 def _hyphen(line: str, following: str, compounds: Set[str]) -> str:
     """The hyphen in a word that has one at the end of a line; "" if the word has it only there."""
     is_word = following[:1].islower() or (following[:2].isupper() and line[-2:].isupper())
-    word = COMPOUND.search(f"{line.rsplit(maxsplit=1)[-1]}-{following.split(maxsplit=1)[0]}")
-    return "" if is_word and (word is None or word[0].lower() not in compounds) else "-"
+    divided = f"{line.rsplit(maxsplit=1)[-1]}{HYPHEN}{following.split(maxsplit=1)[0]}"
+    word = COMPOUND.search(divided.replace(HYPHEN, "-"))
+    is_compound = _OWN_HYPHEN.search(divided) or (word and word[0].lower() in compounds)
+    return "" if is_word and not is_compound else "-"
 
 
 def without_repeated(pages: Sequence[Sequence[Segment]], large: float) -> list[list[Segment]]:

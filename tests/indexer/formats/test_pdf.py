@@ -268,6 +268,20 @@ def test_a_word_that_a_line_end_divides_is_joined():
     assert lines_of([column(50, 700, lines)]) == text
 
 
+@pytest.mark.parametrize(
+    ("divided", "read"),
+    {
+        "AB- QX DNA- binding e- mail vitamin- b": "AB-QX DNA-binding e-mail vitamin-b",
+        "twenty- five Twenty- one non- ferrous self- made": "twenty-five Twenty-one non-ferrous self-made",
+        "foo.example/a- b/page https://example.org/some- thing": "foo.example/a-b/page https://example.org/some-thing",
+        "jean- paul@example.org annual- report.pdf": "jean-paul@example.org annual-report.pdf",
+        "CAPI- TALS non- sense well- ness l'u- nit\u00e0": "CAPITALS nonsense wellness l\u2019unit\u00e0",
+    }.items(),
+)
+def test_a_word_that_a_line_end_divides_keeps_a_hyphen_of_its_own(divided, read):
+    assert lines_of([column(50, 700, divided.replace("- ", "-\n").split("\n"))]) == [read]
+
+
 def test_paragraphs_and_captions_have_an_empty_line_before_them():
     page = [
         *column(50, 700, LINES[:3]),
