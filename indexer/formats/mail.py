@@ -17,7 +17,16 @@ from quopri import decodestring
 
 from cdesearch.store.schema import Inline
 from indexer.formats.encoding import decode
-from indexer.formats.format import LEAST, MAX_TITLE, Document, Format, OpenFile, UnreadableError, documents_inside
+from indexer.formats.format import (
+    LEAST,
+    MAX_TITLE,
+    Document,
+    Format,
+    OpenFile,
+    UnreadableError,
+    documents_inside,
+    suffix_of,
+)
 from indexer.formats.html import Page, to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
@@ -33,6 +42,10 @@ PLACEHOLDER = 30  # different words of plain text that the HTML beside it lacks;
 SAME = 0.05  # of the words of the HTML may be missing in the plain text, which is then read in its place
 BLOCK = 1 << 20
 NOT_TEXT = ("css", "javascript")  # parts of a saved page
+SUFFIXES = {  # of attachments without a name, such as invitations, or with one that has no suffix
+    "text/calendar": ".ics", "text/vcard": ".vcf", "text/x-vcard": ".vcf", "application/pdf": ".pdf",
+    "application/rtf": ".rtf", "application/msword": ".doc", "application/vnd.ms-excel": ".xls",
+}  # fmt: skip
 START = 4096  # bytes by which a message or a mailbox is recognised
 FindFormat = Callable[[str], Format | None]  # the format of an attachment of this name, if it is read
 
@@ -269,6 +282,8 @@ def _name(part: Message, used: Collection[str]) -> str:
         return ""
     shown = "".join(letter for letter in _decoded(given[:MAX_HEADER]) if letter.isprintable())
     name = PurePosixPath(PureWindowsPath(shown).name).name
+    if not suffix_of(name) and (suffix := SUFFIXES.get(part.get_content_type())):
+        name = f"{name or 'attachment'}{suffix}"
     stem, suffix = PurePosixPath(name).stem[:MAX_NAME], PurePosixPath(name).suffix[:MAX_NAME]
     chosen, number = f"{stem}{suffix}", 1
     while chosen in used:

@@ -100,6 +100,20 @@ def test_an_attachment_is_a_document_named_without_its_folders():
     assert "Attachments: food.md, bear.png" in first.text
 
 
+CALENDAR = b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Den visit\nEND:VEVENT\nEND:VCALENDAR\n"
+
+
+@pytest.mark.parametrize("kind", [b"text/calendar; method=REQUEST", b'text/calendar; name="Visit 12.2024"'])
+def test_an_attachment_without_a_suffix_is_read_by_its_type(kind):
+    part = b"Content-Type: " + kind + b"\n\n" + CALENDAR
+    name = "Visit 12.2024.ics" if b"name" in kind else "attachment.ics"
+    offered = message(b"\n\nSee the invitation.", part).replace(b"multipart/mixed", b"multipart/alternative")
+    for data in (message(part), offered, b"Subject: Bears\n" + part):
+        text, invitation = documents("a.eml", data)
+        assert text.text.endswith(f"Attachments: {name}") and "SUMMARY" not in text.text
+        assert (invitation.record, invitation.title, invitation.text) == (f"{name}#1", "Bears: Den visit", "Den visit")
+
+
 def test_attachments_of_the_same_name_get_different_names():
     data = message(attachment("a.txt", b"one"), attachment("a.txt", b"two"), attachment("c\\a.txt", b"three"))
     assert [one.record for one in documents("a.eml", data)] == [None, "a.txt", "a (2).txt", "a (3).txt"]
