@@ -31,6 +31,7 @@ from indexer.formats.html import Page, to_markdown
 
 MAX_MESSAGE = 64_000_000  # bytes of a message in a mailbox
 MAX_NESTED = 100  # parts that contain parts
+MAX_ENCODED = 5  # messages that are encoded within one another
 MAX_HEADER = 20_000  # characters of a header, such as a list of recipients
 MAX_NAME = 200  # characters of the name of an attachment
 # Of one message, so that it does not fill the index of a mailbox
@@ -190,22 +191,34 @@ def _checked(data: bytes) -> Message:
     return message_from_bytes(data)
 
 
-def _leaves(message: Message) -> Iterator[Message | str]:
+def _leaves(message: Message, n_encoded: int = 0) -> Iterator[Message | str]:
     """The parts that contain no other parts, and the headers of a message inside the message or of a report."""
-    if not message.is_multipart():
+    kind, payload = message.get_content_type(), message.get_payload()
+    parts = [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
+    if n_encoded < MAX_ENCODED and (data := _encoded_message(message, parts)):
+        kind, parts, n_encoded = "message/rfc822", [_checked(data)], n_encoded + 1
+    elif not message.is_multipart():
         yield message
         return
-    parts = [part for part in message.get_payload() if isinstance(part, Message)]
-    kind = message.get_content_type()
     if kind == "multipart/alternative":
-        yield from _chosen([leaf for part in parts for leaf in _leaves(part)])
+        yield from _chosen([leaf for part in parts for leaf in _leaves(part, n_encoded)])
         return
     for part in parts:
         if kind == "message/delivery-status":
             yield "\n".join(f"{name}: {_decoded(str(value)[:MAX_HEADER])}" for name, value in part.raw_items())
         if kind == "message/rfc822":
             yield "\n".join(filter(None, [_header(part, "Subject"), _headers(part)]))
-        yield from _leaves(part)
+        yield from _leaves(part, n_encoded)
+
+
+def _encoded_message(message: Message, parts: list[Message]) -> bytes:
+    """The message in a file, or in Base64, which the library takes for its text; b"" for another part."""
+    if message.get_content_type() == "message/rfc822" and parts and not parts[0].keys():
+        parts[0]["Content-Transfer-Encoding"] = message.get("Content-Transfer-Encoding", "")
+        data = _bytes(parts[0])
+    else:
+        data = _bytes(message) if _name(message, ()).lower().endswith(".eml") else b""
+    return data if _HEADERS.match(data) else b""
 
 
 def _chosen(alternatives: list[Message | str]) -> Iterator[Message | str]:

@@ -1,6 +1,7 @@
 """Messages and mailboxes: headers, the text that is chosen, and attachments."""
 
 import gzip
+from base64 import encodebytes
 from email.message import EmailMessage
 
 import pytest
@@ -165,11 +166,25 @@ def test_the_first_attachments_of_a_message_are_read_and_the_others_are_counted(
 
 
 def test_a_message_attached_to_a_message_is_text_and_its_attachments_are_read():
-    inner = b"Content-Type: message/rfc822\n\n" + MESSAGE.replace(b"b1", b"c1").replace(b"b2", b"c2")
-    document, attached = documents("a.eml", message(b"\n\nsee below", inner))
-    for part in ["see below", "Grüße aus", "From: Bär", "Der Bär schläft."]:
-        assert part in document.text
-    assert attached.record == "food.md"
+    inner = MESSAGE.replace(b"b1", b"c1").replace(b"b2", b"c2")
+    encoded = b"Content-Transfer-Encoding: base64\n\n" + encodebytes(inner)
+    for part in (
+        b"Content-Type: message/rfc822\n\n" + inner,
+        b"Content-Type: message/rfc822\n" + encoded,
+        b"Content-Type: application/octet-stream; name=a.eml\n" + encoded,
+        attachment("a.eml", inner),
+    ):
+        document, attached = documents("a.eml", message(b"\n\nsee below", part))
+        for text in ["see below", "Grüße aus", "From: Bär", "Der Bär schläft."]:
+            assert text in document.text
+        assert attached.record == "food.md"
+
+
+def test_messages_that_are_encoded_within_one_another_are_read_to_a_depth():
+    data = b"Subject: deepest\n\nhoney"
+    for _ in range(3000):
+        data = b"Content-Type: application/octet-stream; name=a.eml\n\n" + data
+    assert [one.record for one in documents("a.eml", data)] == [None]
 
 
 def test_a_mailbox_is_read_message_by_message():
