@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cdesearch.store.schema import Inline
 from indexer.formats.format import MAX_TITLE, Anchor
+from indexer.formats.pdf_segments import MARK_AFTER
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -27,6 +28,8 @@ MAX_COLUMNS = 30  # of a table that are filled where a cell spans several
 MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
 LISTS, INDENT = {"ul", "ol", "menu"}, "    "  # of an item within another
 MAX_LEVELS = 8  # of lists in one another that have an indent of their own
+CLOSING = '.,;:!?)"\u2019\u201d'  # signs after a word, which the mark of a note may follow
+MAX_CHAIN = 5  # elements from the parent of the mark of a note to its number
 MAX_OPEN = 8  # links and emphases in one another
 # The elements that are shown as such, by their names and others for the same
 SHOWN = {name: name for name in ("a", "b", "code", "del", "em", "i", "kbd", "s", "strong", "sub", "sup", "u")}
@@ -182,6 +185,8 @@ class Writer:
         """Begin a link or an emphasis, unless it is in code or leads nowhere."""
         if tag in SPACED and tag != "br":
             self._open.clear()
+        if tag in ("a", "sup") and self._code_of is None and self._is_mark_of_note(node):
+            self._text(" ")
         if tag == "sup" and self._is_power(node):
             self._text("^")
         elif tag in SHOWN and self._code_of is None and len(self._open) < MAX_OPEN:
@@ -192,9 +197,26 @@ class Writer:
 
     def _is_power(self, node: "LexborNode") -> bool:
         """Whether an element in superscript is a number right after another number, such as in 10 to the sixth."""
+        return self._before()[-1:].isdigit() and node.text(deep=False).strip().lstrip("+-\u2212").isdigit()
+
+    def _is_mark_of_note(self, node: "LexborNode") -> bool:
+        """Whether an element is the number of a note right after a word, of which it would be a part."""
+        before = self._before()
+        if not before or not (before[-1].isalnum() or before[-1] in CLOSING):
+            return False
+        chain = [one for one in (node.parent, node) if one is not None]
+        while len(chain) < MAX_CHAIN and chain[-1].child is not None:
+            chain.append(chain[-1].child)
+        mark = chain[-1].text(deep=False).strip()
+        is_link = any("#" in (one.attributes.get("href") or "") for one in chain[:-1])
+        if node.tag == "sup" and not is_link:
+            return bool(MARK_AFTER.match(before + mark[:9], len(before))) and mark[-1:].isalnum()
+        return is_link and mark.isdigit() and len(mark) < 4 and (node.tag == "sup" or before[-1:].isalpha())
+
+    def _before(self) -> str:
+        """The last of what is written so far."""
         pieces = self._parts if self._line_of is self._code_of is None else self._inner
-        before = next(filter(None, reversed(pieces)), "")
-        return before[-1:].isdigit() and node.text(deep=False).strip().lstrip("+-\u2212").isdigit()
+        return next(filter(None, reversed(pieces)), "")
 
     def _n_before(self) -> int:
         """The number of characters written so far, without white space."""

@@ -93,7 +93,7 @@ N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so man
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
 _MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
 # After a word, with or without a sign, or a year, and not after a unit such as km; endnotes have small Roman numbers
-_MARK_AFTER = re.compile(
+MARK_AFTER = re.compile(
     r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
     r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
 )
@@ -232,7 +232,7 @@ class _Places:
         is_bold = self._is_bold(first) and self._is_bold(last)
         text = self._text[slice(*span)]
         # A raised number would be a part of the word before it, or of the first word of the note.
-        text = _MARK_AFTER.sub(
+        text = MARK_AFTER.sub(
             lambda mark: " " * self._is_raised(first + mark.start(), first + mark.start() - 1) + mark[0], text
         )
         if (mark := _MARK.match(text)) and self._is_raised(first, first + mark.end()):

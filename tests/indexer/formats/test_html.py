@@ -206,6 +206,21 @@ def test_a_power_is_not_read_as_one_number():
     assert to_markdown(page).text == "10^6 m2 21st\n\n| 2^-1 | b |"
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    {
+        "sexton<sup>12</sup> and sexton.<sup>1,2</sup>": "sexton 12 and sexton. 1,2",
+        "gate<a epub:type='noteref' href='n.xhtml#n1'>1</a> in 1984<sup><a href='#n3'>3</a></sup>": "gate 1 in 1984 3",
+        "gate<a href='#n2'><sup>2</sup></a> and <i>gate</i><sup><a href='#n3'><b>3</b></a></sup>": "gate 2 and gate 3",
+        "Ca<sup>2+</sup> km<sup>2</sup> XIX<sup>e</sup> 3.<a href='#s'>1</a>": "Ca2+ km2 XIXe 3.1",
+        "\u21a9<a href='#r'><sup>2</sup></a> cat<sup><a href='#c'><b>[</b>1<b>]</b></a></sup>": "\u21a92 cat[1]",
+    }.items(),
+)
+def test_the_mark_of_a_note_is_no_part_of_the_word_before_it(page, text):
+    assert to_markdown(f"<p>{page}</p>").text == text
+    assert to_markdown(f"<table><tr><td>{page}<td>b</table>").text == f"| {text} | b |"
+
+
 def test_links_and_emphases_have_the_places_of_their_words():
     page = to_markdown(
         '<h1>A <b>big</b> day</h1><p>a <a href="b c.html"><tt>__init__(a|b)</tt></a> <i>c <strong>d</strong></i></p>'
