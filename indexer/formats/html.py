@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     "script, style, noscript, template, nav, iframe, button, select option:not([selected]), datalist, "
+    "[hidden]:not([id]):not([class]):not([role]), span[hidden], "  # others may be tabs and the like, which people open
+    "[style*='display:none' i]:not([id]):not([class]):not([role]), span[style*='display:none' i], "
+    "[style*='display: none' i]:not([id]):not([class]):not([role]), span[style*='display: none' i], "
     "rt, rp, "  # how the letters of a word are read, which would divide it
     "svg title, svg desc, svg defs, svg metadata, "  # the names of icons, and what others refer to
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "

@@ -170,6 +170,7 @@ HTML = text_parts(
         "value of a form": "<form>Name: <input value='@'></form>",
         "hint in a form": "<form>Name: <input placeholder='@'></form>",
         "selected choice": "<form><select><option>a<option selected>@</select></form>",
+        "panel of a tab": "<p>text</p><div id='tab' style='display:none'>@</div><div role='tabpanel' hidden>@</div>",
         "text of a drawing": "<p>text</p><svg><g><text>a</text><text>@</text></g></svg>",
     },
     {
@@ -185,6 +186,8 @@ HTML = text_parts(
         "title of a drawing": "<p>text</p><svg><title>@</title><path/></svg>",
         "text for browsers without scripts": "<p>text</p><noscript>@</noscript>",
         "description for search engines": "<meta name='description' content='@'><p>text</p>",
+        "hidden text": "<p>text</p><div style='color:red; DISPLAY: none'>@</div><p hidden>@</p>",
+        "hidden key of sorting": "<p>text <span class='sortkey' style='display:none'>@</span></p>",
         "reading of a word": "<p><ruby>text<rt>@</rt></ruby></p>",
         "page header": "<header>@</header><p>text</p>",
         "page footer": "<p>text</p><footer>@</footer>",
