@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from cdesearch.store.schema import EDGE, Inline
 from indexer.formats.format import Document, Format, Heading, OpenFile, UnreadableError, documents_inside
 from indexer.formats.pdf_headings import LARGE, Found, Outline, found_headings, levelled, outline_of, rounded
-from indexer.formats.pdf_layout import COMPOUND, rows_of, text_of, without_repeated
+from indexer.formats.pdf_layout import COMPOUND, joined, rows_of, text_of, without_repeated
 from indexer.formats.pdf_segments import Segment, segments_of
 
 MAX_PAGES = 50_000  # a forged file may claim any number
@@ -84,6 +84,7 @@ class _Text:
     compounds: set[str] = field(default_factory=set)  # words with a hyphen within a line
     sizes: Counter[float] = field(default_factory=Counter)  # characters in each font size
     lines: list[Inline] = field(default_factory=list)  # of scanned pages
+    last: Segment | None = None  # the row at the end of `parts`, unless it is a heading
 
     def add(self, pages: Sequence[_Page]) -> None:
         """Add neighbouring pages."""
@@ -95,15 +96,15 @@ class _Text:
         body_size = max(self.sizes, key=lambda size: (self.sizes[size], size), default=0.0)
         cleaned = without_repeated([page.segments for page in pages], LARGE * body_size)
         for page, segments in zip(pages, cleaned, strict=True):
-            if self.starts:
-                self._put("\n\n")
-            self.starts.append(self.size)
+            if page.scan is not None:
+                self.last = None  # the places of recognised lines are counted from the begin of their page
             n_parts = len(self.parts)
             self._add_rows(segments, body_size)
             if page.scan is not None:
-                self._add_lines(segments, *page.scan, "".join(self.parts[n_parts:]))
+                self._add_lines(segments, *page.scan, "".join(self.parts[n_parts:]).lstrip("\n"))
             for note in page.notes:
                 self._put(f"\n\n{note}")
+                self.last = None
 
     def document(self, file: OpenFile, title: str) -> Document:
         """The whole text, with the largest heading of the first page as its title if it has none."""
@@ -121,15 +122,27 @@ class _Text:
         )
 
     def _add_rows(self, segments: Sequence[Segment], body_size: float) -> None:
-        blocks = found_headings(rows_of(segments), body_size, self.outline, len(self.starts) - 1)
+        """Add the rows of a page, which begins after the sentence that continues from the page before it."""
+        blocks = [*found_headings(rows_of(segments), body_size, self.outline, len(self.starts))]
+        last, whole = self.last, None
+        if last is not None and blocks and blocks[0][1] is None:
+            whole = joined(last, blocks[0][0], self.compounds)
+        if last is not None and whole is not None:
+            self.parts[-1] = self.parts[-1][: -len(last.text)]
+            self.size -= len(last.text)
+            self.starts.append(self.size + whole[1])
+        else:
+            self._put("\n\n" * bool(self.starts))
+            self.starts.append(self.size)
         for number, (rows, found) in enumerate(blocks):
             if number:
                 self._put("\n\n")
-            shown = text_of(rows, self.compounds)
+            shown = whole[0] if whole and not number else text_of(rows, self.compounds)
             if found is not None:
                 shown = " ".join(shown.split())
                 self.headings.append(found._replace(offset=self.size, title=shown))
             self._put(shown)
+            self.last = rows[-1] if found is None else None
 
     def _add_lines(self, segments: Sequence[Segment], width: float, height: float, text: str) -> None:
         """Add where the recognised lines of the last page are on it; `text` is that of the page."""

@@ -27,6 +27,8 @@ INDENT = 0.8, 4.0  # times the font size: how far the first line of a paragraph 
 N_OUTER = 3  # rows at the top of a page, and as many at the bottom, that can be headers or footers
 MIN_PAGES = 3  # a row at the same height of so many pages is a header or a footer
 
+MAX_TAIL = 500  # characters of a sentence on the page after that on which it begins
+
 LEADERS = " ..."  # instead of many dots in a table of contents
 
 CAPTION = re.compile(r"(?:figure|fig\.|table|listing|algorithm|abbildung|abb\.|tabelle)\s*[A-Z]?\d", re.IGNORECASE)
@@ -40,6 +42,8 @@ _OWN_HYPHEN = re.compile(
     rf"{HYPHEN}(?!ing|ish|less|ness|sens)\w{{3}}"
     r"|://|@|[a-z]\.[a-z]{2}"  # an address, or the name of a file
 )
+_HYPHENATED = re.compile(r"[^\W\d_]-\Z")
+_SENTENCE_END = re.compile(r"[.!?:\u2026][\"')\]\u2019\u201d]*(?:\s+|\Z)")
 _LEADERS = re.compile(r"(?:\s?\.){5,}")
 _OF_ALL = r"(?:\s*(?:/|of|von|de|di|sur|van|av|af|z|из)\s*\d+)?"  # pages
 # The number of a page beside a word for it, one that stands alone, and what separates it from a title
@@ -156,6 +160,21 @@ def text_of(rows: Sequence[Segment], compounds: Set[str] = frozenset()) -> str:
             parts.append("\n\n" if row.begins else "\n")
         parts.append(row.text)
     return "".join(parts).replace(HYPHEN, "-")
+
+
+def joined(last: Segment, rows: Sequence[Segment], compounds: Set[str]) -> tuple[str, int] | None:
+    """The text of the last row of a page and of the first rows of the next one, and where their sentence ends in it.
+
+    None if the rows begin a sentence.
+    """
+    first = rows[0]
+    is_alike = last.size / OTHER_SIZE < first.size < last.size * OTHER_SIZE and last.is_bold == first.is_bold
+    if not (is_alike and first.text[:1].islower()) or _SENTENCE_END.search(last.text[-3:]):
+        return None
+    text = last.text[:-1] + HYPHEN if _HYPHENATED.search(last.text) else last.text  # pdfium marks none at a page's end
+    text = text_of([last._replace(text=text), first._replace(begins=False), *rows[1:]], compounds)
+    end = _SENTENCE_END.search(text, len(last.text), len(last.text) + MAX_TAIL)
+    return (text, end.end()) if end else None
 
 
 def _hyphen(line: str, following: str, compounds: Set[str]) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import pytest
 from pdf_pages import INFO, Line, column, from_right, pdf_of, stream
@@ -280,6 +280,15 @@ def test_a_word_that_a_line_end_divides_is_joined():
 )
 def test_a_word_that_a_line_end_divides_keeps_a_hyphen_of_its_own(divided, read):
     assert lines_of([column(50, 700, divided.replace("- ", "-\n").split("\n"))]) == [read]
+
+
+def test_a_sentence_belongs_to_the_page_on_which_it_begins():
+    pages = [["The annual"], ["procession was off. A super-"], ["intendent agreed. All", "went"], ["Home. It"], ["42"]]
+    document = document_of([column(50, 700, lines) for lines in pages])
+    starts = [*document.pages, len(document.text)]
+    assert [document.text[start:end].strip() for start, end in pairwise(starts)] == [
+        "The annual\nprocession was off.", "A superintendent agreed.", "All\nwent", "Home. It", "42",
+    ]  # fmt: skip
 
 
 def test_paragraphs_and_captions_have_an_empty_line_before_them():
