@@ -64,6 +64,8 @@ _USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Pa
 _BY_PROGRAM = re.compile(rb"(?mi)^(?:MIME-Version|Message-ID|Received):")
 _DELETED = re.compile(rb"(?mi)^X-Mozilla-Status: [0-9a-f]{3}[89a-f]")  # but still in the mailbox
 _NOT_SHOWN = re.compile(r"(?i)</?(?:style|script|title)\b[^<>]*>")
+_WITHOUT_BLANKS = re.compile(r"(?i);\s*delsp\s*=\s*\"?yes")  # at the ends of flowed lines, which may divide words
+_FLOWED_END = re.compile(r"(?m)(?<!^--) \r?\n(?:>+ ?| )?")
 _TAG_OR_ADDRESS = re.compile(r"<[^<>]*>|https?://[^\s<>]*")
 _A_WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]|\w+")
 # A blank between two encoded words is not part of the text.
@@ -266,7 +268,8 @@ def _text(part: Message) -> Page:
     """The text of a part, as Markdown if it is HTML; raises UnreadableError."""
     is_html = part.get_content_subtype() == "html"
     text = decode(_bytes(part), is_markup=is_html, charset=_charset(part))
-    return to_markdown(text) if is_html else Page("", text)
+    is_flowed = _WITHOUT_BLANKS.search(str(part.get("Content-Type", ""))[:MAX_HEADER])
+    return to_markdown(text) if is_html else Page("", _FLOWED_END.sub("", text) if is_flowed else text)
 
 
 def _joined(pages: Iterable[Page]) -> tuple[str, tuple[Inline, ...]]:

@@ -81,6 +81,12 @@ def test_plain_text_is_read_if_it_says_what_the_html_says(plain, rich, text):
     assert documents("a.eml", alternatives(plain, rich))[0].text.replace("\n\n\n", "\n\n").strip() == text
 
 
+def test_words_that_flowed_lines_divide_are_joined():
+    kind = b'Content-Type: text/plain; charset=utf-8; format=flowed; DelSp="yes"\n\n'
+    text = b"The towpath inspe \nction.\n\n> in June  \n> or July\n-- \nAnn\n"
+    assert documents("a.eml", kind + text)[0].text == "The towpath inspection.\n\n> in June or July\n-- \nAnn\n"
+
+
 def test_the_files_of_an_alternative_that_is_not_read_are_attachments():
     made = EmailMessage()
     made.set_content("The map of the den")
