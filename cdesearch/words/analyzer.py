@@ -83,7 +83,9 @@ def _runs(letter: str) -> re.Pattern[str]:
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
 _ESCAPE = re.compile(r"(?<=\w)\\(?=[-_.&@]+\w)")  # of Markdown, within a name
-_EMPHASIS = re.compile(r"(?<!\w)(\w*)(\*{1,3})([^\W\d_]+)\2(\w*)")
+_INLINE = "(?:b|em|i|ins|mark|span|strong|u)>"
+_RARE_EMPHASIS = re.compile(rf"==[^\W\d_]+==|</{_INLINE}")
+_EMPHASIS = re.compile(rf"(?<!\w)(\w*)(\*{{1,3}}|==|<{_INLINE})([^\W\d_]+)(?:\2|</{_INLINE})(\w*)")
 _HYPHENATED = re.compile(r"(?<!\w)([^\W\d_]{2,})-\n[ \t]{0,40}([^\W\d_A-Z]{2,})(?!\w)")  # at the end of a line
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
@@ -156,7 +158,7 @@ def runs_of(text: str) -> list[str]:
     text = unescaped(text)
     if "\\" in text:
         text = _ESCAPE.sub("", text)
-    if "*" in text:
+    if "*" in text or (("==" in text or "</" in text) and _RARE_EMPHASIS.search(text)):
         whole = ["".join(found[::2]) + found[3] for found in _EMPHASIS.findall(text) if found[0] or found[3]]
         text = " ".join([text, *whole])
     if "-\n" in text:

@@ -62,7 +62,14 @@ def unescaped(text: str) -> str:
     """A text with the characters that the entities of HTML stand for, such as `&amp;`. It keeps its lines."""
     if "&" not in text:
         return text
-    return _ENTITY.sub(lambda found: one if (one := html.unescape(found[0])).isprintable() else " ", text)
+    return _ENTITY.sub(lambda found: _shown(html.unescape(found[0])), text)
+
+
+def _shown(character: str) -> str:
+    """A character itself, a blank for white space, and nothing for one that is invisible, such as a soft hyphen."""
+    if character.isprintable():
+        return character
+    return "" if unicodedata.category(character[0]) == "Cf" else " "
 
 
 def alike(text: str) -> str:

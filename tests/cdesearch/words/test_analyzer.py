@@ -189,6 +189,8 @@ def test_a_name_is_one_word_more_than_its_parts():
     assert finds_as_whole("should_strip_auth", "x = shouldStripAuth(y)")
     assert not finds_as_whole("should_strip_auth", "it should strip auth")
     assert finds_as_whole("max_size and AT&T", r"max\_size") and finds_as_whole("AT&T", "AT&amp;T")
+    marked = "==gr==yphon <u>Wain</u>wright cro<mark>zier</mark> hard&shy;back"
+    assert all(finds_as_whole(word, marked) for word in ("gryphon", "wainwright", "crozier", "hardback"))
     assert finds_as_whole("unbelievable", "un**believ**able") and not finds_as_whole("ab", "a * b * c, a**b")
 
 
