@@ -69,6 +69,11 @@ def _texts(parent: Any, styles: Mapping[str, str], notes: Notes) -> Iterator[str
         run = hidden.getparent().getparent()
         if attribute(hidden, "val", "1") not in ("0", "false", "off") and local_name(run) == "r":
             run.getparent().remove(run)
+    for frame in [*parent.iter("{*}framePr")]:  # an initial in a frame of its own begins the next paragraph
+        initial = frame.getparent().getparent()
+        following = initial.getnext()
+        if attribute(frame, "dropCap") in ("drop", "margin") and following is not None and local_name(following) == "p":
+            following[:0] = [one for one in initial if local_name(one) != "pPr"]
     for block in _blocks(parent, "p", "tbl"):
         if local_name(block) == "tbl":
             texts = [table_of(_rows(block))]

@@ -268,3 +268,12 @@ def test_footnotes_and_boxes_of_a_word_document_follow_their_paragraph():
     word.part.relate_to(part, f"{OFFICE}/footnotes")
     word.save(stream)
     assert documents("a.docx", stream.getvalue())[0].text == "Bears sleep.\n\nIn winter.\n\na box\n\nThey eat."
+
+
+def test_a_large_initial_is_a_part_of_the_word_that_it_begins():
+    stream, word = io.BytesIO(), docx.Document()
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    word.add_paragraph("O")._p.get_or_add_pPr().append(parse_xml(f'<w:framePr {space} w:dropCap="drop" w:lines="3"/>'))
+    word.add_paragraph("nce upon a bear.")
+    word.save(stream)
+    assert documents("a.docx", stream.getvalue())[0].text == "Once upon a bear."
