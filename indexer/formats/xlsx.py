@@ -33,6 +33,7 @@ MAX_SHEETS = 1_000
 MAX_COLUMNS = 16_384
 MAX_CELL = 32_767  # characters that a cell may have in Excel
 _LETTERS = re.compile(r"[A-Z]{1,3}(?=\d)")
+_ESCAPED = re.compile(r"_x00([\dA-Fa-f]{2})_")
 MARGIN_CODE = re.compile(r'&(?:"[^"]*"|\d+|K[\dA-F]{6}|.)')  # such as a font, or the number of the page
 
 
@@ -74,7 +75,12 @@ def _part(package: Package, targets: dict[str, tuple[str, str]], kind: str) -> s
 def _rich_text(item: Any) -> str:
     """The text of all runs, without the phonetic guides of East Asian text."""
     parts = (one.text or "" for one in item.iter("{*}t") if one is item or local_name(one.getparent()) != "rPh")
-    return cell_text("".join(parts)[:MAX_CELL])
+    return _unescaped("".join(parts)[:MAX_CELL])
+
+
+def _unescaped(text: str) -> str:
+    """The text of a cell in one line, of which XML has characters such as a line end by their numbers."""
+    return cell_text(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text))
 
 
 def _styles(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:
@@ -109,7 +115,7 @@ class Values:
             return Cell(column, {"1": "TRUE", "0": "FALSE"}.get(value, ""), False)
         if kind == "n":
             return Cell(column, self.number(value, number_in(element.get("s", "0"), -1)), False)
-        return Cell(column, cell_text(value[:MAX_CELL]), kind == "str")
+        return Cell(column, _unescaped(value[:MAX_CELL]), kind == "str")
 
     def number(self, value: str, style: int) -> str:
         """The text of a number in a style."""

@@ -117,6 +117,7 @@ def test_only_a_few_of_many_empty_rows_are_kept():
         ('<c s="1"><v>0.5</v></c><c s="1"><v>1e300</v></c><c><v>0.1</v></c>', "12:00 | 1e+300 | 0.1"),
         ("<c><v>3.0000000000000004</v></c>", "3"),
         ("<c><f>A1+1</f><v>3</v></c><c><f>A1</f></c><c t='e'><v>#N/A</v></c>", "3 |  | #N/A"),
+        ('<c t="str"><v>a_x000D_\nb</v></c><c t="inlineStr"><is><t>_x005F_x000D_</t></is></c>', "a b | _x000D_"),
         ('<c t="s"><v>7</v></c><c t="s"><v>-1</v></c><c t="s"><v>0</v></c>', "東京"),  # without its pronunciation
     ],
 )
