@@ -59,6 +59,8 @@ _PARAMETERS = re.compile(
 )
 # The line before a message in a mailbox, or the number of its bytes, after which Apple Mail writes what it knows of it
 _ENVELOPE = re.compile(rb"(?:From [^\r\n]*|(\d{1,12})[ \t]*)\r?\n")
+# After the first of them, a line of the text may begin alike: `From here on`.
+_SENT = re.compile(rb"From (?:\S*@|-\s|.*\d:\d\d|\S*\s*\Z)")
 _HEADERS = re.compile(rb"(?:(?:[!-9;-~]{1,99}:|[ \t])[^\n]*(?:\n|\Z))+")
 _USUAL = re.compile(rb"(?mi)^(From|To|Date|Subject|Message-ID|Received|Return-Path|Delivered-To|MIME-Version):")
 _BY_PROGRAM = re.compile(rb"(?mi)^(?:MIME-Version|Message-ID|Received):")
@@ -170,7 +172,7 @@ def _messages(stream: BufferedIOBase) -> Iterator[bytes]:
     lines: list[bytes] | None = None
     size, is_blank = 0, True
     while line := stream.readline(BLOCK):
-        if is_blank and line.startswith(b"From "):
+        if is_blank and (_SENT.match(line) if lines is not None else line.startswith(b"From ")):
             if lines is not None:
                 yield _QUOTED_FROM.sub(rb"\1", b"".join(lines))
             lines, size = [], 0

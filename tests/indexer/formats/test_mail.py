@@ -200,6 +200,13 @@ def test_a_mailbox_is_read_message_by_message():
     assert second.text.endswith("Yes.\nFrom my tree.\n")
 
 
+def test_a_paragraph_of_a_message_in_a_mailbox_may_begin_with_from():
+    begins = [b"From a@b.org", b"From - Mon, 1 Jan", b"From MAILER-DAEMON Fri Nov 26 21:40:36 2004", b"From nobody"]
+    data = b"".join(one + b"\nSubject: x\n\nHello.\n\nFrom here on, bears sleep.\n\n" for one in begins)
+    texts = [one.text.strip() for one in documents("a.mbox", data)]
+    assert texts == ["Hello.\n\nFrom here on, bears sleep."] * len(begins)
+
+
 def test_headers_in_any_encoding_are_read():
     for value in (
         b"=?utf-8?b?QsOkcg==?=",
