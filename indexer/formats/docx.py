@@ -1,5 +1,6 @@
 """Convert Word documents to Markdown."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -14,6 +15,7 @@ from indexer.formats.package import (
     attribute,
     local_name,
     main_part,
+    number_in,
     relations,
     texts_beside,
     title_of,
@@ -30,6 +32,10 @@ SIGNS = {"tab": "\t", "ptab": "\t", "cr": "\n", "noBreakHyphen": "-"}
 LEFT_OUT = {"del", "moveFrom", "rt", "Fallback", "pPr", "rPr", "sectPr"}
 # Parts that Word shows as if their text stood in the document; programs write pages of HTML so
 IMPORTED: dict[str, Format] = {".mht": Mail(lambda _: None), ".html": Html(), ".htm": Html(), ".rtf": Rtf()}
+
+ONES = ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"]
+ROMAN = [[one.translate(str.maketrans("ivx", letters)) for one in ONES] for letters in ("cdm", "xlc", "ivx")]
+_LEVEL = re.compile(r"%([1-9])")
 
 Notes = dict[tuple[str, str], str]  # the texts of footnotes, endnotes and comments by their kind and id
 
@@ -49,7 +55,9 @@ class Docx(Format):
         if body is None:
             raise package.broken()
         targets = relations(package, part).values()
-        styles = _styles(package, targets)
+        styled = _part(package, targets, "styles")
+        _write_numbers(body, _part(package, targets, "numbering"), styled)
+        styles = _styles(styled)
         notes = _notes(package, targets)
         texts = list(_texts(body, styles, notes))
         margins = [package.xml(name) for kind, name in targets if kind in MARGINS and name in package.names]
@@ -111,13 +119,64 @@ def _text(paragraph: Any) -> str:
     return "".join(parts)
 
 
-def _styles(package: Package, targets: Any) -> dict[str, str]:
+def _styles(styles: Any) -> dict[str, str]:
     """The names of styles by their ids."""
-    part = next((target for kind, target in targets if kind == "styles"), "")
-    if part not in package.names:
-        return {}
-    names = ((attribute(style, "styleId"), style.find("{*}name")) for style in package.xml(part).iter("{*}style"))
+    names = ((attribute(one, "styleId"), one.find("{*}name")) for one in styles)
     return {style: attribute(name, "val") for style, name in names if name is not None}
+
+
+def _part(package: Package, targets: Any, kind: str) -> Any:
+    """The root of the part of this kind; an empty list if there is none."""
+    part = next((target for one, target in targets if one == kind), "")
+    return package.xml(part) if part in package.names else []
+
+
+def _write_numbers(body: Any, numbering: Any, styles: Any) -> None:
+    """Write the numbers of clauses, headings and lists, which Word counts itself, at the start of their paragraphs."""
+    lists = {attribute(one, "numId"): _value(one, "abstractNumId") for one in numbering}
+    levels = {
+        (attribute(one, "abstractNumId"), attribute(level, "ilvl")): level
+        for one in numbering
+        for level in one.iterfind("{*}lvl")
+        if attribute(level, "ilvl") in set("012345678")
+    }
+    styled = {attribute(one, "styleId"): one.find("{*}pPr/{*}numPr") for one in styles}
+    counts: dict[str, dict[str, int]] = {}  # by list and level
+    for properties in body.iter("{*}pPr") if levels else ():
+        own, inherited = properties.iterchildren("{*}numPr"), styled.get(_value(properties, "pStyle"))
+        both = [*own] if inherited is None else [*own, inherited]
+        if not both:
+            continue
+        number, depth = (next(filter(None, (_value(one, name) for one in both)), "") for name in ("numId", "ilvl"))
+        found, depth = lists.get(number, ""), depth or "0"
+        paragraph, level = properties.getparent(), levels.get((found, depth))
+        if level is None or local_name(paragraph) != "p":
+            continue
+        above = {one: count for one, count in counts.get(found, {}).items() if one <= depth}
+        counts[found] = above | {depth: above.get(depth, number_in(_value(level, "start"), 1) - 1) + 1}
+        if _value(level, "numFmt") != "bullet" and any(text.strip() for text in paragraph.itertext()):
+            shown = partial(_counted, levels, counts[found], found)
+            paragraph.insert(0, paragraph.makeelement("t"))
+            paragraph[0].text = f"{_LEVEL.sub(shown, _value(level, 'lvlText'))} ".lstrip()
+
+
+def _counted(levels: Mapping[tuple[str, str], Any], counts: Mapping[str, int], found: str, sign: re.Match[str]) -> str:
+    """The number of a level of a list, for which a sign stands, as a number, letter or Roman number."""
+    depth = str(int(sign[1]) - 1)
+    if (found, depth) not in levels:
+        return ""
+    kind, count = _value(levels[found, depth], "numFmt"), counts.get(depth, 1)
+    shown = str(count)
+    if kind.endswith("Letter"):
+        shown = chr(ord("a") + (count - 1) % 26) * min(9, 1 + (count - 1) // 26)
+    elif kind.endswith("Roman"):
+        shown = "".join(ROMAN[n][int(digit)] for n, digit in enumerate(f"{count % 1000:03}"))
+    return shown.upper() if kind.startswith("upper") else shown
+
+
+def _value(parent: Any, name: str) -> str:
+    """The value of the first child of this name; "" if there is none."""
+    return next((attribute(child, "val") for child in parent.iterchildren(f"{{*}}{name}")), "")
 
 
 def _notes(package: Package, targets: Any) -> Notes:

@@ -278,3 +278,30 @@ def test_a_large_initial_is_a_part_of_the_word_that_it_begins():
     word.add_paragraph("nce upon a bear.")
     word.save(stream)
     assert documents("a.docx", stream.getvalue())[0].text == "Once upon a bear."
+
+
+def test_the_numbers_of_clauses_and_headings_are_read():
+    stream, word = io.BytesIO(), docx.Document()
+    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    kinds = enumerate([("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"), ("upperRoman", "%4")])
+    levels = "".join(
+        f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{shown}"/></w:lvl>'
+        for n, (kind, shown) in kinds
+    )
+    numbering = word.part.numbering_part.element
+    numbering.insert(0, parse_xml(f'<w:abstractNum {space} w:abstractNumId="99">{levels}</w:abstractNum>'))
+    numbering.append(parse_xml(f'<w:num {space} w:numId="99"><w:abstractNumId w:val="99"/></w:num>'))
+    number = f'<w:numPr {space}><w:ilvl w:val="%s"/><w:numId w:val="99"/></w:numPr>'
+    word.styles["Heading 1"].element.get_or_add_pPr().append(parse_xml(number % 0))
+    for depth, text in enumerate(["Terms", "Payment", "in bears", "or honey"]):
+        made = word.add_paragraph(text, style="Heading 1" if depth == 0 else None)
+        if depth:
+            made._p.get_or_add_pPr().append(parse_xml(number % depth))
+    word.add_paragraph("plain")
+    word.add_paragraph("or foxes")._p.get_or_add_pPr().append(parse_xml(number % 2))
+    word.add_heading("End", 1)
+    word.add_paragraph("Notice")._p.get_or_add_pPr().append(parse_xml(number % 1))
+    word.save(stream)
+    assert documents("a.docx", stream.getvalue())[0].text.split("\n\n") == [
+        "# 1. Terms", "1.1 Payment", "(a) in bears", "I or honey", "plain", "(b) or foxes", "# 2. End", "2.1 Notice",
+    ]  # fmt: skip
