@@ -36,6 +36,7 @@ from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import (
     ACCOUNT,
     GROUPS,
+    HASH,
     MAC,
     PHONE,
     TIMESTAMP,
@@ -203,7 +204,7 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
         for part in measure.groups():
             yield from _words(part, language, is_query=is_query)
         return
-    if (numbers := _INNER.findall(run)) and hash_prefixes(_BETWEEN.sub("", run).lower()) is None:
+    if (numbers := _INNER.findall(run)) and not HASH.fullmatch(run.lower()):
         for own, beginnings in map(number_words, numbers):
             yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     names = [name for name in _NAMES.split(run) if name]
@@ -228,22 +229,14 @@ def _number_words(number: str, language: str, *, is_query: bool) -> Iterator[tup
 
 
 def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:
-    """The words of a name without dots: itself, and the parts of which it consists."""
+    """The words of a name without dots: itself, the parts of which it consists, and the beginnings of hashes."""
     joined = _BETWEEN.sub("", name)
     if not joined:
         return
-    if len(joined) <= LONGEST and (beginnings := hash_prefixes(joined.lower())) is not None:
-        yield joined.lower(), 1.0
-        if is_query:  # a text may contain the beginning alone
-            yield from ((word, POSSIBLE) for word in beginnings[:1])
-        else:
-            yield from ((word, 1.0) for word in beginnings)
-        return
-    pieces = [piece for piece in _BETWEEN.split(name) if piece]
+    pieces = [joined] if HASH.fullmatch(name.lower()) else [piece for piece in _BETWEEN.split(name) if piece]
     parts: list[str] = []
     if len(joined) <= LONGEST:
-        inner = (letters for piece in pieces for letters in _LETTERS.findall(piece))
-        parts = list(dict.fromkeys([*(part for piece in pieces for part in _parts(piece)), *inner]))
+        parts = list(dict.fromkeys(part for piece in pieces for part in _parts(piece)))
     has_apostrophe = "'" in name or "\u2019" in name
     if not has_apostrophe:
         yield from _whole(joined, language, is_query=is_query)
@@ -253,11 +246,16 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
                 yield from _whole(piece, language, is_query=is_query)
             elif piece.isdigit():  # 5V is also 5 V
                 yield piece, POSSIBLE
+    for beginnings in (hash_prefixes(piece.lower()) for piece in pieces if parts):
+        # A text may contain the beginning alone.
+        yield from ((word, POSSIBLE) for word in beginnings[:1]) if is_query else ((word, 1.0) for word in beginnings)
 
 
 def _parts(piece: str) -> list[str]:
-    """Where letters change into capitals, or into digits."""
-    return (_PARTS if piece.isascii() else _OTHER_PARTS).findall(piece)
+    """Where letters change into capitals, or into digits; a hash has no parts."""
+    if HASH.fullmatch(piece.lower()):
+        return [piece]
+    return [*(_PARTS if piece.isascii() else _OTHER_PARTS).findall(piece), *_LETTERS.findall(piece)]
 
 
 def _whole(word: str, language: str, *, is_query: bool) -> Iterator[tuple[str, float]]:

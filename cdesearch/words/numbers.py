@@ -42,7 +42,10 @@ MAC = r"[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}"  # the address of a network car
 MOST_BEFORE = 24  # characters of a day and a month
 MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
 SHORTEST_HASH, LONGEST_PREFIX = 7, 12
-_HEXADECIMAL = re.compile(r"(?=.*[0-9])(?=.*[a-f])[0-9a-f]{7,}")
+# Letters before digits, such as BA0054012, are rather an identifier.
+HASH = re.compile(
+    r"(?![a-f]+[0-9]+$)(?=.*[0-9])(?=.*[a-f])(?:[0-9a-f]{7,}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
+)
 
 
 def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -113,8 +116,8 @@ def _possible(year: str, month: int, day: str) -> str | None:
         return None
 
 
-def hash_prefixes(word: str) -> tuple[str, ...] | None:
-    """The beginnings of a hash in lower case by which it is found; None if the word is not a hash."""
-    if not _HEXADECIMAL.fullmatch(word):
-        return None
+def hash_prefixes(word: str) -> tuple[str, ...]:
+    """The beginnings by which a word in lower case is found; none unless it is a hash."""
+    if not HASH.fullmatch(word):
+        return ()
     return tuple(word[:end] for end in range(SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))
