@@ -67,7 +67,8 @@ MOST_JOINED = 8  # words of a query of which two may be one name
 DATE = 2.0  # the weight of a date whose month is a word: texts that write it in digits have none of its words
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
 
-EMOJI = "\u2600-\u27bf\u2b50\U0001f300-\U0001faff"
+EMOJI = "\u231a\u231b\u23e9-\u23fa\u25b6\u25c0\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff"
+FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 _LETTER = (
     r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
@@ -79,7 +80,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 def _runs(letter: str) -> re.Pattern[str]:
     phone = rf"(?<!\w)(?=[+(\d]){PHONE}(?![\w-]|[.,:/]\d)"
     special = rf"(?<!{letter})(?:{ACCOUNT}|{GROUPS}|{MAC}|{_LANGUAGE.pattern})(?!{letter})"
-    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*|[{EMOJI}]")
+    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*|{FLAG}|[{EMOJI}]")
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
@@ -166,6 +167,7 @@ def runs_of(text: str) -> list[str]:
         text = " ".join([text, *map("".join, _HYPHENATED.findall(text))])
     if text.isascii():
         return _ASCII.findall(text)
+    text = text.replace("\u2139", "\U0001f6c8")  # the sign of information, which NFKC makes a letter
     return _OTHER.findall(alike(unicodedata.normalize("NFKC", text)))
 
 

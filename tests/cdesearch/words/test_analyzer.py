@@ -109,6 +109,10 @@ def finds_as_whole(query, text):
         ("申し込み", "申込は金曜日まで"),
         ("行く", "図書館へ行きました"),
         ("✅", "✅ paid"),
+        ("\u23eb", "- [ ] sow \u23eb \u23f3 2024-05-17"),
+        ("\u25b6", "press \u25b6\ufe0f"),
+        ("\U0001f195", "\U0001f195 lamp"),
+        ("\u2139\ufe0f", "\u2139 opening hours"),
         ("photographer", "the photo-\n    grapher came"),
         ("東京", "東京都の人口"),
         ("京", "東京都"),
@@ -225,6 +229,10 @@ def test_function_words_are_left_out_in_the_language_of_the_text():
     assert text_words("the house and the tree", "en") == "hous tree"
     assert text_words("das Haus und der Baum", "de") == "haus baum"
     assert text_words("die hard", "en") == "die hard"
+
+
+def test_a_flag_is_a_word_of_two_letters():
+    assert text_words("\U0001f1eb\U0001f1f7\U0001f1e9\U0001f1ea", "en") == "\U0001f1eb\U0001f1f7 \U0001f1e9\U0001f1ea"
 
 
 def test_the_name_of_a_file_counts_twice_and_only_its_last_folders_count():
