@@ -6,6 +6,7 @@ splits the result at spaces, and compares the pieces as they are.
 | In a text | Its words |
 |---|---|
 | `Houses` | `hous`: the stem; function words of the language of the text are left out |
+| `colours`, `mice` | in English, those of `color` and `mouse` |
 | `Häuser` | `haus`, `hauser`: the stem, and outside English also the word, so that no query has to know the language |
 | `cancelShipment`, `cancel_shipment` | `cancelship`, `cancel`, `shipment`: the whole, and its parts |
 | `cancel\\_shipment`, `can**cel**` | those of `cancel_shipment`; also those of `cancel` |

@@ -16,6 +16,22 @@ _LETTERS = str.maketrans({
     "ß": "ss", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ς": "σ",
     "\u0901": "\u0902",
 })  # fmt: skip
+# English plurals, or their stems, and their singular forms; and British stems with other letters than American words
+_PAIRS = """
+    children child|men man|women woman|mice mouse|geese goose|feet foot|teeth tooth
+    |wolv wolf|knives knife|wive wife|thiev thief|shelv shelf|loav loaf|scarv scarf|calv calf|elv elf|halv half
+    |matric matrix|vertices vertex|appendices appendix|criteria criterion|phenomena phenomenon|bacteria bacterium
+    |curricula curriculum|formulae formula|antennae antenna|larvae larva|nuclei nucleus|fungi fungus|cacti cactus
+    |radii radius|stimuli stimulus|crises crisis|theses thesis|grey gray|greyscal grayscale|practis practice
+    |programm program|mould mold|plough plow|sulphur sulfur|tyre tire|odour odor|artefact artifact|judgement judgment
+    |sceptic skeptic|aluminium aluminum|defenc defense|offenc offense|licenc license|theatr theater|centr center
+    |metr meter|kilometr kilometer|centimetr centimeter|millimetr millimeter|fibr fiber
+"""
+_FORMS = dict(map(str.split, _PAIRS.split("|")))
+# What British stems end in, and American words in its place: colour, neighbourhood, catalogue, organise; also analyze
+_ENDINGS = {"our": "or", "ogu": "og", "is": "ize", "yz": "yse"}
+_BRITISH = (*_ENDINGS, "ourit", "ouri", "ourhood", "ourless")  # which are found faster than by the pattern alone
+_ENDING = re.compile(r"(?<=\w{3})(?:our|ogu$|yz$)|(?<=\w{3}[^\Wv])(?<!parad)(?<!expert)is$")
 _NASAL = "\u0928\u094d"  # of Hindi, which is also written as a dot, as in the name of the language
 
 
@@ -30,7 +46,8 @@ def folded(word: str) -> str:
 def stems(word: str, language: str) -> tuple[str, ...]:
     """The stem of a word in lower case, and for a word with accents also that of the word without them.
 
-    Stemmers need the accents of their languages, but many people leave them out in queries. English words have none.
+    Stemmers need the accents of their languages, but many people leave them out in queries. English words have none,
+    but British and American ones, and irregular plurals, have the same stem.
     """
     plain = folded(word)
     if language == ENGLISH or plain == word:
@@ -40,7 +57,15 @@ def stems(word: str, language: str) -> tuple[str, ...]:
 
 def _stem(word: str, language: str) -> str:
     stemmer = _stemmer(language)
-    return word if stemmer is None or any(map(str.isdigit, word)) else str(stemmer.stemWord(word))
+    if stemmer is None or any(map(str.isdigit, word)):
+        return word
+    if language != ENGLISH:
+        return str(stemmer.stemWord(word))
+    stem = stemmer.stemWord(_FORMS.get(word, word))
+    american = _FORMS.get(stem, stem)
+    if stem.endswith(_BRITISH) and american == stem:
+        american = _ENDING.sub(lambda found: _ENDINGS[found[0]], stem)
+    return str(stem if american == stem else stemmer.stemWord(american))
 
 
 @cache

@@ -225,6 +225,39 @@ def test_an_umlaut_may_be_two_letters_in_any_language(query, text):
     assert query_words(query, []).keys() & {*text_words(text, "en").split(" ")}
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("child", "children"),
+        ("wolf", "Wolves"),
+        ("matrix", "matrices"),
+        ("criterion", "criteria"),
+        ("color", "colours"),
+        ("neighborhood", "neighbourhood"),
+        ("favorite", "favourites"),
+        ("theater", "theatre"),
+        ("kilometers", "kilometres"),
+        ("analyzed", "analysed"),
+        ("gray", "grey"),
+        ("organize", "organisations"),
+        ("colorize", "colourise"),
+        ("realized", "realising"),
+        ("catalogs", "catalogue"),
+        ("defense", "defence"),
+    ],
+)
+def test_english_words_have_one_form_in_britain_and_america_and_for_one_and_many(one, other):
+    assert text_words(one, "en") == text_words(other, "en") != text_words(other, "de")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("paradise", "parade"), ("expertise", "expert"), ("improvise", "improve"), ("vertices", "vertical")],
+)
+def test_other_words_do_not_become_one(one, other):
+    assert not finds(one, other)
+
+
 def test_function_words_are_left_out_in_the_language_of_the_text():
     assert text_words("the house and the tree", "en") == "hous tree"
     assert text_words("das Haus und der Baum", "de") == "haus baum"
