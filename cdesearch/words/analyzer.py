@@ -17,6 +17,7 @@ splits the result at spaces, and compares the pieces as they are.
 | `log4j-2.17.1.jar` | those of a name, and those of the number `2.17.1` |
 | `550e8400e29b41d4` | the hash, and its beginnings from 7 characters |
 | `DE89 3704 0044 0532 0130 00`, `0341 99887766`, `00:1b:44:11:3a:b7` | one word, and its groups |
+| `+49 (0)341 998877-66`, `555-867-5309` | also the last seven digits |
 | `résumé`, `कलम`, `٤٥` | with and without accents and nuktas; `45` |
 | `東京都` | `東京`, `京都`, and single letters |
 | `서울에서` | the pairs of its syllables |
@@ -43,6 +44,7 @@ from cdesearch.words.numbers import (
     TIMESTAMP,
     amount,
     hash_prefixes,
+    local_number,
     named_dates,
     named_months,
     number_words,
@@ -66,7 +68,7 @@ FOLDERS = 3  # the last folders of a path are words of its chunks
 LEAST_JOINED = 8  # digits of a telephone or book number that is written with hyphens
 MOST_JOINED = 8  # words of a query of which two may be one name
 DATE = 2.0  # the weight of a date whose month is a word: texts that write it in digits have none of its words
-POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, or the beginning of a hash
+POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, a beginning or an end
 
 EMOJI = "\u231a\u231b\u23e9-\u23fa\u25b6\u25c0\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff"
 FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
@@ -186,6 +188,8 @@ def _words(run: str, language: str, *, is_query: bool) -> Weighted:
     for word, weight in _all_words(run, language, is_query=is_query):
         if len(word) <= LONGEST:
             found[word] = max(weight, found.get(word, 0.0))
+    if local := local_number(run, is_query=is_query):
+        found.setdefault(local, POSSIBLE)
     return tuple(found.items())
 
 

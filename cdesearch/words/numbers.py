@@ -33,9 +33,11 @@ _SEPARATOR = re.compile(r"[^\d]+")
 ACCOUNT = r"[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?"  # an IBAN
 # +49 30 901820; 030 / 90 18 20; 06 12 34 56 78; (212) 555-0147 and 212.555.0147
 PHONE = (
-    r"(?:\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}|\(?0\d{2,4}\)?(?: ?/ ?| )(?:\d{5,8}|\d{2,4}(?: \d{2,4}){1,4})"
+    r"(?:\+\d{1,3}(?:[ ()/.-]{0,3}\d){6,12}|\(?0\d{2,4}\)?(?: ?/ ?| )(?:\d{5,8}|\d{2,4}(?: \d{2,4}){1,4})(?:-\d{1,4})?"
     r"|0\d(?:[ .]\d\d){4}|(?:\(\d{3}\) ?\d{3}[.-]|\d{3}\.\d{3}\.)\d{4})"
 )
+_MAYBE_PHONE = re.compile(r"(?:[+(]|0\d)[\d ()/.-]+|\d+(?:-\d+)+")
+LOCAL = 7  # digits of a telephone number without the codes of its country and area
 TIMESTAMP = r"\d{4}-\d\d-\d\dT(?=\d)"  # its date; the time follows
 GROUPS = r"(?:\d{4}(?: \d{4}){2,4}|\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?)"  # the number of a card, 14 800
 MAC = r"[0-9A-Fa-f]{2}(?:[:-][0-9A-Fa-f]{2}){5}"  # the address of a network card
@@ -70,6 +72,14 @@ def amount(run: str) -> str | None:
         whole, decimals = _SEPARATOR.sub("", found[1]), found[3] or ""
         return f"{whole}.{decimals}" if decimals.strip("0") else whole
     return run[:-3] if _NO_CENTS.fullmatch(run) else None
+
+
+def local_number(run: str, *, is_query: bool) -> str | None:
+    """The last digits of what may be a telephone number, which people write with and without codes; None for others."""
+    if (not is_query or not run.isdigit()) and not _MAYBE_PHONE.fullmatch(run):
+        return None
+    digits = _SEPARATOR.sub("", run)
+    return digits[-LOCAL:] if LOCAL <= len(digits) <= 2 * LOCAL + 1 and not days_of(run) else None
 
 
 def days_of(run: str) -> tuple[str, ...]:

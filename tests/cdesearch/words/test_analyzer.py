@@ -264,6 +264,26 @@ def test_function_words_are_left_out_in_the_language_of_the_text():
     assert text_words("die hard", "en") == "die hard"
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("0341 99887766", "+49 (0)341 998877-66"),
+        ("998877-66", "+49 (0)341 998877-66"),
+        ("99887766", "0341/998877-66"),
+        ("415-555-2671", "+1-415-555-2671"),
+        ("867-5309", "(555) 867-5309"),
+        ("+491712345678", "0171 / 2345678"),
+        ("0171 2345678", "TEL:+491712345678"),
+    ],
+)
+def test_a_telephone_number_is_found_without_its_codes(query, text):
+    assert query_words(query, []).keys() & {*text_words(text, "en").split(" ")}
+
+
+def test_dates_and_decimals_are_no_telephone_numbers():
+    assert text_words("04.05.2024 0.123456789", "en") == "2024-05-04 2024-05 2024 0.123456789"
+
+
 def test_a_flag_is_a_word_of_two_letters():
     assert text_words("\U0001f1eb\U0001f1f7\U0001f1e9\U0001f1ea", "en") == "\U0001f1eb\U0001f1f7 \U0001f1e9\U0001f1ea"
 
