@@ -1,6 +1,7 @@
 """Format hits as text and as JSON, and print them: as plain lines, in the form of grep, or styled for a terminal."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -241,10 +242,15 @@ def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
         sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
 
 
+_WILDCARD = re.compile(r"\w[*?]\w|\w\*|\*\w")
+
+
 def nothing_found(query: str) -> str:
     """The line that is shown instead of hits."""
     if _is_quoted(query):
         return "No hits: no searched passage has the quoted words. Leave out the quotation marks to find similar ones."
+    if _WILDCARD.search(query):
+        return "No hits: * and ? are no wildcards. Search for the start of a word with --regex, such as 'ferr\\w+'."
     return "No hits."
 
 

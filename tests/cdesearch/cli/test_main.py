@@ -77,6 +77,8 @@ def test_a_query_that_nothing_answers_says_so_and_shows_the_nearest_hits(indexed
     for mode in ("hybrid", "text"):
         none = cdesearch("query", "visa for Japan", "--format", "grep", "--mode", mode, cwd=indexed, code=1)
         assert (none.stdout, none.stderr) == ("", "No hits.\n")
+    wildcard = cdesearch("query", "japanes*", "--mode", "text", cwd=indexed, code=1)
+    assert wildcard.stderr.startswith("No hits: * and ? are no wildcards.")
     answered = cdesearch("query", "dog barks", "--json", cwd=indexed)
     assert json.loads(answered.stdout)["answered"] and not answered.stderr
     best = json.loads(answered.stdout)["hits"][0]["confidence"]
