@@ -38,12 +38,12 @@ from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import (
     ACCOUNT,
     GROUPS,
-    HASH,
     MAC,
     PHONE,
     TIMESTAMP,
     amount,
     hash_prefixes,
+    is_hash,
     local_number,
     named_dates,
     named_months,
@@ -211,7 +211,7 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
         for part in measure.groups():
             yield from _words(part, language, is_query=is_query)
         return
-    if (numbers := _INNER.findall(run)) and not HASH.fullmatch(run.lower()):
+    if (numbers := _INNER.findall(run)) and not is_hash(run):
         for own, beginnings in map(number_words, numbers):
             yield from ((word, 1.0) for word in (*own, *(() if is_query else beginnings)))
     names = [name for name in _NAMES.split(run) if name]
@@ -240,7 +240,7 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
     joined = _BETWEEN.sub("", name)
     if not joined:
         return
-    pieces = [joined] if HASH.fullmatch(name.lower()) else [piece for piece in _BETWEEN.split(name) if piece]
+    pieces = [joined] if is_hash(name) else [piece for piece in _BETWEEN.split(name) if piece]
     parts: list[str] = []
     if len(joined) <= LONGEST:
         parts = list(dict.fromkeys(part for piece in pieces for part in _parts(piece)))
@@ -260,7 +260,7 @@ def _name_words(name: str, language: str, *, is_query: bool) -> Iterator[tuple[s
 
 def _parts(piece: str) -> list[str]:
     """Where letters change into capitals, or into digits; a hash has no parts."""
-    if HASH.fullmatch(piece.lower()):
+    if is_hash(piece):
         return [piece]
     return [*(_PARTS if piece.isascii() else _OTHER_PARTS).findall(piece), *_LETTERS.findall(piece)]
 

@@ -45,7 +45,7 @@ MOST_BEFORE = 24  # characters of a day and a month
 MOST_BEGINNINGS = 6  # of a number with separators; the addresses of IPv4 have two
 SHORTEST_HASH, LONGEST_PREFIX = 7, 12
 # Letters before digits, such as BA0054012, are rather an identifier.
-HASH = re.compile(
+_HASH = re.compile(
     r"(?![a-f]+[0-9]+$)(?=.*[0-9])(?=.*[a-f])(?:[0-9a-f]{7,}|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})"
 )
 
@@ -76,7 +76,7 @@ def amount(run: str) -> str | None:
 
 def local_number(run: str, *, is_query: bool) -> str | None:
     """The last digits of what may be a telephone number, which people write with and without codes; None for others."""
-    if (not is_query or not run.isdigit()) and not _MAYBE_PHONE.fullmatch(run):
+    if run.isalpha() or ((not is_query or not run.isdigit()) and not _MAYBE_PHONE.fullmatch(run)):
         return None
     digits = _SEPARATOR.sub("", run)
     return digits[-LOCAL:] if LOCAL <= len(digits) <= 2 * LOCAL + 1 and not days_of(run) else None
@@ -126,8 +126,13 @@ def _possible(year: str, month: int, day: str) -> str | None:
         return None
 
 
+def is_hash(word: str) -> bool:
+    """Whether a word, or a word with hyphens, is a hash."""
+    return len(word) >= SHORTEST_HASH and not word.isalpha() and _HASH.fullmatch(word.lower()) is not None
+
+
 def hash_prefixes(word: str) -> tuple[str, ...]:
     """The beginnings by which a word in lower case is found; none unless it is a hash."""
-    if not HASH.fullmatch(word):
+    if not is_hash(word):
         return ()
     return tuple(word[:end] for end in range(SHORTEST_HASH, min(LONGEST_PREFIX, len(word) - 1) + 1))
