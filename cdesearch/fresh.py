@@ -1,7 +1,7 @@
 """Take changes of files into an index while it is searched: small ones before the answer, larger ones afterwards.
 
-The files are checked in a thread while the model loads or a search runs. If it takes long to look at them, that is done
-once in AGAIN_SECONDS at most, and only after the system has reported a change, if it reports all changes.
+The files are checked in a thread while the model loads or a search runs. If that takes long, they are checked at most
+once in AGAIN_SECONDS, and only after the system has reported a change, if it reports all changes.
 """
 
 import time

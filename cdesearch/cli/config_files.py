@@ -21,7 +21,7 @@ from cdesearch.terminal import printable
 
 PROJECT_FILE = ".cdesearch.toml"
 USER_FILE = "config.toml"
-NEVER_OF_PROJECTS = frozenset({"yes", "open"})  # flags that replace a question to the user, or start a program
+NEVER_OF_PROJECTS = frozenset({"yes", "open", "serve"})  # flags that replace a question, or start a program
 MAX_BYTES = 64_000
 REMEDY = "Correct or remove this file. `cdesearch config` checks all of it."
 

@@ -6,15 +6,17 @@ once. The server listens on no port, so that no other user of the computer can a
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from cdesearch.child_process import python_module, same_modules, start_detached
 from cdesearch.cli.query_options import QueryOptions
+from cdesearch.errors import StorageError
 from cdesearch.service import running_server
 from cdesearch.store.folder import replace_file
 from cdesearch.store.place import Place
-from cdesearch.store.server_address import log_of, make_runtime_folder
+from cdesearch.store.server_address import is_starting, log_of, make_runtime_folder
 from cdesearch.store.trust import trust_file
 
 IDLE = "15m"  # the server ends after this time without a request
@@ -27,33 +29,33 @@ QUESTION = (
 
 
 def keep_server(options: QueryOptions, places: Sequence[Place]) -> None:
-    """Start a server of these indexes in the background if the user wants one and none is running."""
+    """Start a server of these indexes in the background if the user wants one and none is running or starting."""
     if sys.platform == "win32" or options.model is not None or not all(map(find_spec, ("fastapi", "uvicorn"))):
         return
     if options.serve is False or not all(isinstance(place, Path) for place in places):
         return
-    if any(map(running_server, places)) or not (options.serve or _is_wanted(options)):
+    if any(is_starting(place) or running_server(place) for place in places):
         return
-    make_runtime_folder()
-    command = python_module("cdesearch", "serve", "--socket-only", f"--idle-exit={IDLE}", "--", *map(str, places))
-    start_detached(command, log_of(places[0]), same_modules())
+    with suppress(StorageError, OSError):  # the query has been answered
+        if options.serve or _is_wanted(options):
+            make_runtime_folder()
+            watch = [] if options.update else ["--no-watch"]
+            arguments = ["--socket-only", f"--idle-exit={IDLE}", *watch, "--", *map(str, places)]
+            start_detached(python_module("cdesearch", "serve", *arguments), log_of(places[0]), same_modules())
 
 
 def _is_wanted(options: QueryOptions) -> bool:
-    """What the user has answered; the question is asked if it was not yet, and people see the hits."""
-    try:
-        file = trust_file().with_name(ANSWER)
-        if file.is_file():
-            return file.read_text(encoding="ascii", errors="replace").strip() == YES
-        if not (options.is_for_people and sys.stdin.isatty() and sys.stderr.isatty()):
-            return False
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(file, "no\n")  # so that nobody is asked twice who stops the command, or whose disk is read-only
-        from cdesearch.cli.usage import agrees  # imports typer
+    """What the user has answered; the question is asked if it was not yet, and people see the hits. Raises OSError."""
+    file = trust_file().with_name(ANSWER)
+    if file.is_file():
+        return file.read_text(encoding="ascii", errors="replace").strip() == YES
+    if not (options.is_for_people and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    replace_file(file, "no\n")  # so that the question is not asked again if it is left by Ctrl-C
+    from cdesearch.cli.usage import agrees  # imports typer
 
-        if agrees(QUESTION, err=True):
-            replace_file(file, f"{YES}\n")
-            return True
-    except OSError:
-        pass
-    return False
+    is_wanted = agrees(QUESTION, err=True)
+    if is_wanted:
+        replace_file(file, f"{YES}\n")
+    return is_wanted

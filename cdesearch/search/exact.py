@@ -203,7 +203,7 @@ class ExactTerm:
 
 
 def _sequence(text: str) -> str:
-    """The words of a text in lower case, each between two blanks; a name is one, and cells and tags are apart."""
+    """The words of a text in lower case, each between two blanks. The edges of cells and tags count as words."""
     return f" {' '.join(_NAMES.findall(text.casefold()))} "
 
 

@@ -1,8 +1,8 @@
 """The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB`, `type:NAME`, `-path:GLOB`, `-type:NAME`.
 
-`NOT word` is the same as `-word`. An operator begins a word, and nothing within quotation marks is one. A single letter
-after a hyphen, and two hyphens, are options such as `-v` and `--dry-run`, which are searched for. A text of more than
-MAX_WORDS words was pasted: its hyphens are dashes, options and marks of lists, so it has no operators.
+`AND NOT word` is the same as `-word`. An operator begins a word, and nothing within quotation marks is one. A single
+letter after a hyphen, and two hyphens, are options such as `-v` and `--dry-run`, which are searched for. A text of more
+than MAX_WORDS words was pasted: its hyphens are dashes, options and marks of lists, so it has no operators.
 """
 
 import re
@@ -19,7 +19,7 @@ _TOKEN = re.compile(
       {QUOTED}
     | (?<![\S\n]) (?P<minus>-?) (?P<name>path|type): (?P<value>{QUOTED}|[^\s:"“][^\s"“”]*)
     | (?<![\S\n]) - (?P<excluded>{QUOTED}|(?:[^\W\d_]|\d+[.,:-]\d)[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
-    | (?<![\S\n]) (?:AND[^\S\n]+)? NOT [^\S\n]+ (?P<negated>{QUOTED}|\w[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
+    | (?<![\S\n]) AND [^\S\n]+ NOT [^\S\n]+ (?P<negated>{QUOTED}|\w[^\s"“”]*[^\s"“”.,;:!?)]) [.,;:!?)]*
     """,
     re.VERBOSE,
 )
@@ -56,7 +56,7 @@ def parse_query(text: str) -> Query:
     if len(text.split()) > MAX_WORDS:
         return Query(text)
     found: dict[str, dict[str, None]] = {}  # dictionaries keep the order
-    has_lower = any(map(str.islower, text))  # else NOT is a word in capitals like the others
+    has_lower = any(map(str.islower, text))  # else AND NOT are words in capitals like the others
 
     def take(token: re.Match[str]) -> str:
         excluded = token["excluded"] or (token["negated"] if has_lower else None)

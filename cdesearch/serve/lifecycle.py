@@ -18,6 +18,7 @@ from cdesearch.service import running_server
 from cdesearch.store.place import Place
 from cdesearch.store.server_address import (
     ServerRecord,
+    is_starting,
     log_of,
     make_runtime_folder,
     read_record,
@@ -100,9 +101,16 @@ def where(address: str) -> str:
 def stop_kept(folders: Sequence[Place]) -> None:
     """Stop the servers of these indexes that listen on no port, such as a query starts them: another takes over."""
     for folder in folders:
-        record = running_server(folder)
+        record = _begun(folder)
         if record is not None and not record.address:
             stop_server(folder)
+
+
+def _begun(folder: Place) -> ServerRecord | None:
+    """The record of the server of an index, also of one that is just starting."""
+    while (record := running_server(folder)) is None and is_starting(folder):
+        time.sleep(POLL_SECONDS)
+    return record
 
 
 def stop_server(folder: Place) -> str:
@@ -111,7 +119,7 @@ def stop_server(folder: Place) -> str:
     Raises CdesearchError if the server does not stop in time, and IndexNotFoundError if there is neither a server nor
     an index.
     """
-    record = running_server(folder)
+    record = _begun(folder)
     if record is None:
         if isinstance(folder, Path) and not folder.exists():
             raise IndexNotFoundError(f"There is no index in {printable(str(folder))}.", "Check the spelling.")

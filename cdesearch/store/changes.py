@@ -79,7 +79,7 @@ def _folder_differs(top: Path, shown: str, known: dict[str, FileRecord], updated
                     continue
                 record = known.pop(path, None)
                 if record is not None and record.mtime_ns is None:  # ignored
-                    if entry.name in RULES and _changed_at(entry.stat(follow_symlinks=False)) > updated:
+                    if entry.name in RULES and entry.stat(follow_symlinks=False).st_mtime_ns > updated:
                         return True
                 elif _file_differs(record, entry.stat(follow_symlinks=False)):
                     return True
@@ -88,11 +88,6 @@ def _folder_differs(top: Path, shown: str, known: dict[str, FileRecord], updated
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _changed_at(found: os.stat_result) -> int:
-    """The time of the last change in ns, also of a file that was replaced by an older one."""
-    return max(found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _file_differs(record: FileRecord | None, found: os.stat_result) -> bool:

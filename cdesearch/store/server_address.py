@@ -12,6 +12,7 @@ import json
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -26,6 +27,7 @@ from cdesearch.store.guard import read_small
 from cdesearch.store.place import Place
 
 MAX_SOCKET_PATH = 103  # bytes; 107 on Linux
+START_SECONDS = 20  # in which a server listens, even if its disk is slow; its model may load longer
 HASH_LETTERS = 24  # of the name of an index
 
 
@@ -127,6 +129,15 @@ def read_record(index: Place) -> ServerRecord | None:
         return msgspec.json.decode(read_small(file), type=ServerRecord)
     except (OSError, IndexStateError, ValueError, msgspec.MsgspecError, RecursionError):
         return None  # a record that cannot be read is that of no server
+
+
+def is_starting(index: Place) -> bool:
+    """Whether a server in the background has been started for this index and has not said yet that it listens."""
+    try:
+        found = log_of(index).stat()
+    except OSError:
+        return False
+    return found.st_size == 0 and time.time() - found.st_mtime < START_SECONDS
 
 
 def remove_record(index: Place) -> None:

@@ -57,7 +57,8 @@ def _term(text: str, headings: Container[int], piece: tuple[int, int], following
     start, end = piece
     found = end
     if not _BLANK_LINE.search(text, end, following):  # the paragraph continues
-        return _sentence(text, start, end) if text[following].islower() else end
+        is_within = text[following].islower() and not _SENTENCE_END.match(text, end - 1)
+        return _sentence(text, start, end) if is_within else end
     for _ in range(MAX_TERMS):
         paragraph = _last_paragraph(text, start, end)
         if _TERM.fullmatch(text, paragraph, end) is None and paragraph not in headings:

@@ -134,6 +134,9 @@ def _part(package: Package, targets: Any, kind: str) -> Any:
 def _write_numbers(body: Any, numbering: Any, styles: Any) -> None:
     """Write the numbers of clauses, headings and lists, which Word counts itself, at the start of their paragraphs."""
     lists = {attribute(one, "numId"): _value(one, "abstractNumId") for one in numbering}
+    restarting = {
+        attribute(one, "numId") for one in numbering if one.find("{*}lvlOverride/{*}startOverride") is not None
+    }
     levels = {
         (attribute(one, "abstractNumId"), attribute(level, "ilvl")): level
         for one in numbering
@@ -141,6 +144,9 @@ def _write_numbers(body: Any, numbering: Any, styles: Any) -> None:
         if attribute(level, "ilvl") in set("012345678")
     }
     styled = {attribute(one, "styleId"): one.find("{*}pPr/{*}numPr") for one in styles}
+    for one in styles:  # a style has the numbers of the style on which it is based
+        name, base = attribute(one, "styleId"), _value(one, "basedOn")
+        styled[name] = styled[name] if styled[name] is not None else styled.get(base)
     counts: dict[str, dict[str, int]] = {}  # by list and level
     for properties in body.iter("{*}pPr") if levels else ():
         own, inherited = properties.iterchildren("{*}numPr"), styled.get(_value(properties, "pStyle"))
@@ -152,9 +158,12 @@ def _write_numbers(body: Any, numbering: Any, styles: Any) -> None:
         paragraph, level = properties.getparent(), levels.get((found, depth))
         if level is None or local_name(paragraph) != "p":
             continue
+        if number in restarting:
+            restarting.remove(number)
+            counts.pop(found, None)
         above = {one: count for one, count in counts.get(found, {}).items() if one <= depth}
         counts[found] = above | {depth: above.get(depth, number_in(_value(level, "start"), 1) - 1) + 1}
-        if _value(level, "numFmt") != "bullet" and any(text.strip() for text in paragraph.itertext()):
+        if _value(level, "numFmt") != "bullet" and any((text.text or "").strip() for text in paragraph.iter("{*}t")):
             shown = partial(_counted, levels, counts[found], found)
             paragraph.insert(0, paragraph.makeelement("t"))
             paragraph[0].text = f"{_LEVEL.sub(shown, _value(level, 'lvlText'))} ".lstrip()

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
 NAVIGATION = (
     "script, style, noscript, template, nav, iframe, button, select option:not([selected]), datalist, "
-    "[hidden]:not([id]):not([class]):not([role]), span[hidden], "  # others may be tabs and the like, which people open
-    "[style*='display:none' i]:not([id]):not([class]):not([role]), span[style*='display:none' i], "
-    "[style*='display: none' i]:not([id]):not([class]):not([role]), span[style*='display: none' i], "
+    # Other hidden elements may be tabs and the like, which people open.
+    "span[hidden], span[style*='display:none' i], span[style*='display: none' i], "
     "rt, rp, "  # how the letters of a word are read, which would divide it
     "svg title, svg desc, svg defs, svg metadata, "  # the names of icons, and what others refer to
     "[role=navigation], [role=search], .related, .sphinxsidebar, .headerlink, .footer, .linenos, "
@@ -41,7 +40,7 @@ MAX_STEPS = 300_000_000  # sum of the depths of all tags; the parser may check a
 
 _NAMES = re.compile(r"\s[-\u2013\u2014|·•»:/]+\s|:\s")  # between the name of a page and that of its site
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>]*)")
-# Tags in a text that is no page: those within a line, and those between lines
+# Tags in a text that is no page. The first ones stand within words, and a blank replaces the others.
 _WRITTEN = re.compile(
     r"</?(?:(a|abbr|b|big|cite|code|del|em|font|i|ins|kbd|mark|q|s|small|span|strong|su[bp]|u)"
     r"|blockquote|br|div|figure|h[1-6]|hr|img|li|ol|p|pre|t[dhr]|table|tbody|ul)(?:\s+[\w:-]+\s*=[^<>]*)?\s*/?>",

@@ -29,6 +29,7 @@ MAX_MARKED = 300  # characters of a link or an emphasis; a longer one is text
 LISTS, INDENT = {"ul", "ol", "menu"}, "    "  # of an item within another
 MAX_LEVELS = 8  # of lists in one another that have an indent of their own
 CLOSING = '.,;:!?)"\u2019\u201d'  # signs after a word, which the mark of a note may follow
+MAX_UNIT = 3  # letters of a unit or a function, such as kg or sin
 MAX_CHAIN = 5  # elements from the parent of the mark of a note to its number
 MAX_OPEN = 8  # links and emphases in one another
 # The elements that are shown as such, by their names and others for the same
@@ -210,7 +211,8 @@ class Writer:
         mark = chain[-1].text(deep=False).strip()
         is_link = any("#" in (one.attributes.get("href") or "") for one in chain[:-1])
         if node.tag == "sup" and not is_link:
-            return bool(MARK_AFTER.match(before + mark[:9], len(before))) and mark[-1:].isalnum()
+            is_word = before[-1] in CLOSING or len(before.split()[-1]) > MAX_UNIT  # not a power, as in kg2
+            return is_word and bool(MARK_AFTER.match(before + mark[:9], len(before))) and mark[-1:].isalnum()
         return is_link and mark.isdigit() and len(mark) < 4 and (node.tag == "sup" or before[-1:].isalpha())
 
     def _before(self) -> str:

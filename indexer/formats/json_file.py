@@ -194,8 +194,8 @@ def _on_one_line(value: list[Any]) -> str:
 
 
 def _in_pieces(value: list[Any]) -> str:
-    """The text of a message of Telegram, of which objects are the pieces that look otherwise; "" for any other list."""
-    if str not in map(type, value):
+    """The text of a message of Telegram, whose links and emphases are objects between texts; "" for any other list."""
+    if {*map(type, value)} != {str, _Object}:
         return ""
     pieces = [dict(item) if isinstance(item, _Object) else {"type": "", "text": item} for item in value]
     if not all("type" in one and type(one.get("text")) is str for one in pieces):

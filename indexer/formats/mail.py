@@ -216,7 +216,7 @@ def _leaves(message: Message, n_encoded: int = 0) -> Iterator[Message | str]:
 
 
 def _encoded_message(message: Message, parts: list[Message]) -> bytes:
-    """The message in a file, or in Base64, which the library takes for its text; b"" for another part."""
+    """The message in an attached file, or in Base64, which the library does not decode; b"" for another part."""
     if message.get_content_type() == "message/rfc822" and parts and not parts[0].keys():
         parts[0]["Content-Transfer-Encoding"] = message.get("Content-Transfer-Encoding", "")
         data = _bytes(parts[0])

@@ -206,7 +206,7 @@ _FORMULA = (
     rf"(?<!\\)\$\$(?:[^$\n]|{_WITHIN})+\$\$|(?<!\\)\$(?:[^$\n\\]|\\[^\n]|{_WITHIN})+\$"
     rf"|\\\[(?:[^\\\n]|\\[^\[\]\n]|{_WITHIN})*\\\]|\\\((?:[^\\\n]|\\[^()\n]|{_WITHIN})*\\\)"
 )
-_AUTHOR = re.compile(rf"\n|{_COMMENT}|\\author[ \t]*(?:\[[^\]\n]*\])?{_GROUP}")
+_AUTHOR = re.compile(rf"\n|{_COMMENT}|\\author[ \t]*(?:\[[^\]\n]{{0,500}}\])?{_GROUP}")
 FORMULA = re.compile(f"({_FORMULA})")
 # A dollar sign in a comment or in code does not begin a formula.
 PROTECTED = re.compile(rf"{_COMMENT}|{VERBATIM}(?:[^\\]|\\(?!end\{{\1|begin\{{\1))*|(?P<formula>{_FORMULA})")
@@ -233,7 +233,9 @@ INLINE = (
     ),
     (  # of options, the name of a theorem is text, which has words
         re.compile(
-            r"\\(?:begin|end)\{[^{}\n]{0,100}\}(?:\[(?=[^\]\n]{0,200}(?:[A-Z]\w\w|\w \w))([^\]=\n]{1,200})\][ \t]*"
+            r"\\(?:begin|end)\{[^{}\n]{0,100}\}"
+            r"(?:(?<!picture\})(?<!axis\})(?<!figure\})(?<!table\})"
+            r"\[(?=[^\]\n]{0,200}(?:[A-Z]\w\w|\w \w))([^\]=\n]{1,200})\][ \t]*"
             r"|\[[^\]\n]{0,500}\])?(?:\{[^{}\n]{0,200}\})?"
         ),
         lambda match: f"({match[1]}) " if match[1] else "",

@@ -134,6 +134,8 @@ class _Text:
         else:
             self._put("\n\n" * bool(self.starts))
             self.starts.append(self.size)
+        if not blocks:
+            self.last = None
         for number, (rows, found) in enumerate(blocks):
             if number:
                 self._put("\n\n")

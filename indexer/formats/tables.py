@@ -59,16 +59,12 @@ def _header(rows: list[tuple[int, list[str]]]) -> int | None:
         return None
     header = next(number for number, length in enumerate(lengths) if length >= median(lengths))
     kinds = [[_kind(cell) for cell in row] for _, row in rows]
-    values = (not one and other for one, other in zip(kinds[header], [*kinds, []][header + 1], strict=False))
-    is_named = not any(kinds[header]) and any(values)
-    if (
-        not is_named
-        and rows[header][0] - rows[0][0] == header
-        and 2 * min(lengths[:header], default=0) > lengths[header]
-    ):
+    kinds.append([])
+    is_named = not any(kinds[header]) and any(kinds[header + 1])
+    if header == 1 and not is_named and rows[1][0] - rows[0][0] == 1 and 2 * lengths[0] > lengths[1]:
         header = 0  # directly above the other rows, which have more cells than names
-    below = [*kinds, []][header + 1]
-    return None if any(one and one == other for one, other in zip(kinds[header], below, strict=False)) else header
+    is_data = (one and one == other for one, other in zip(kinds[header], kinds[header + 1], strict=False))
+    return None if any(is_data) else header
 
 
 def _kind(cell: str) -> str | None:

@@ -79,8 +79,8 @@ def _rich_text(item: Any) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """The text of a cell in one line, of which XML has characters such as a line end by their numbers."""
-    return cell_text(_ESCAPED.sub(lambda code: chr(int(code[1], 16)), text))
+    """The text of a cell in one line. The file has control characters, such as line ends, as their numbers."""
+    return cell_text(_ESCAPED.sub(lambda code: " " if code[1] < "20" else chr(int(code[1], 16)), text))
 
 
 def _styles(package: Package, targets: dict[str, tuple[str, str]]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 
 import pytest
 from served_pages import write_pages
@@ -12,15 +11,6 @@ from cdesearch.store.changes import is_updatable, may_be_behind
 from cdesearch.store.index import Index
 from cdesearch.store.trust import trust_file
 from indexer.plan import find_changes
-
-
-def replace_by_older(file):
-    """Replace a file by one that was modified long ago, as `cp -p` does."""
-    time.sleep(0.02)  # the times of an index and of files are not equally exact
-    file.with_name("other").write_text("pets/\n")
-    os.utime(file.with_name("other"), (1_600_000_000, 1_600_000_000))
-    file.with_name("other").rename(file)
-
 
 CHANGES = {
     "nothing": lambda docs: None,
@@ -35,7 +25,6 @@ CHANGES = {
     "no folder": lambda docs: shutil.rmtree(docs / "pets"),
     "a rule": lambda docs: (docs / ".gitignore").write_text("pets/\n"),
     "no rule": lambda docs: (docs / ".gitignore").unlink(),
-    "an older rule": lambda docs: replace_by_older(docs / ".gitignore"),
     "a file that is ignored": lambda docs: (docs / "ignored" / "more.md").write_text("more"),
     "a part of the index": lambda docs: (docs / ".cdesearch" / "note.md").write_text("note"),
 }

@@ -43,6 +43,7 @@ LONG = "/*\n * The cat\n" + " * and the dog\n" * 14 + " */"
         (f"{END}The layer\n", "Name is a name.", "text", ""),
         # A sentence stays whole, unless it is long.
         (f"{END}The layer\n", "has a name.", "text", "The layer"),
+        (f"{END}It has a name. ", "and it is a layer.", "text", ""),
         ("It ends (it does.) A layer\n", "has a name.", "markdown", "A layer"),
         (f"{END}{'The layer ' * 40}\n", "has a name.", "text", ""),
         # Lines that describe or open a block of code stay with it, and so does a whole comment.

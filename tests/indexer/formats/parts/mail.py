@@ -186,7 +186,7 @@ HTML = text_parts(
         "title of a drawing": "<p>text</p><svg><title>@</title><path/></svg>",
         "text for browsers without scripts": "<p>text</p><noscript>@</noscript>",
         "description for search engines": "<meta name='description' content='@'><p>text</p>",
-        "hidden text": "<p>text</p><div style='color:red; DISPLAY: none'>@</div><p hidden>@</p>",
+        "hidden words": "<p>text <span style='color:red; DISPLAY: none'>@</span> <span hidden>@</span></p>",
         "hidden key of sorting": "<p>text <span class='sortkey' style='display:none'>@</span></p>",
         "reading of a word": "<p><ruby>text<rt>@</rt></ruby></p>",
         "page header": "<header>@</header><p>text</p>",
