@@ -22,10 +22,10 @@ def train(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> Non
 
     with exit_when_stopped("Nothing was written."):
         from trainer.execution import say
-        from trainer.recipe import load_recipe
+        from trainer.recipe import load_recipe, parse_override
         from trainer.run.folder import next_step
         from trainer.train import train as run
-    settings = load_recipe(recipe, _parsed(set_))
+    settings = load_recipe(recipe, dict(map(parse_override, set_ or [])))
     say(next_step(_run(run, settings, resume=resume)))
 
 
@@ -45,14 +45,9 @@ def pretrain(recipe: Recipe, set_: Overrides = None, resume: Resume = False) -> 
         from trainer.pretraining.pretrain import next_step
         from trainer.pretraining.pretrain import pretrain as run
         from trainer.pretraining.recipe import load_pretraining_recipe
-    settings = load_pretraining_recipe(recipe, _parsed(set_))
+        from trainer.recipe import parse_override
+    settings = load_pretraining_recipe(recipe, dict(map(parse_override, set_ or [])))
     say(next_step(settings, _run(run, settings, resume=resume)))
-
-
-def _parsed(overrides: list[str] | None) -> dict[str, str]:
-    from trainer.recipe import parse_override
-
-    return dict(map(parse_override, overrides or []))
 
 
 def _run(run: Callable[..., Path], settings: Any, *, resume: bool) -> Path:

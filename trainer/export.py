@@ -94,14 +94,10 @@ def writing_options(parser: ArgumentParser, precision: Precision) -> None:
 
 def export_as(model: ContextualModel, tokenizer: Path, options: Namespace) -> None:
     """Write the checkpoint folder `out` of a program with these options; raises what `export` does."""
-    if not model.second_stage.joint and not _has_onnx():
+    if not model.second_stage.joint and find_spec("onnx") is None:
         print("onnx is not installed: the checkpoint gets no ONNX graphs. `pip install onnx` helps.", file=sys.stderr)
     dtype = torch.float16 if options.half else torch.float32
     export(model, tokenizer, options.out, options.precision, dtype)
-
-
-def _has_onnx() -> bool:
-    return find_spec("onnx") is not None
 
 
 def _write_files(
@@ -115,7 +111,7 @@ def _write_files(
         raise OSError(str(error)) from None
     shutil.copymode(folder / "config.json", folder / "model.safetensors")  # safetensors writes files of mode 0600
     shutil.copyfile(tokenizer, folder / "tokenizer.json")
-    if model.second_stage.joint or not _has_onnx():
+    if model.second_stage.joint or find_spec("onnx") is None:
         return
     (folder / "onnx").mkdir()
     _export_second_stage(model, folder / "onnx" / "second_stage.onnx", precision)
