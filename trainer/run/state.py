@@ -54,15 +54,23 @@ def save_state(run: Running) -> None:
         "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
         "modules": {name: _trained(module) for name, module in run.modules.items()},
     }
-    _write(run.folder / STATE, state)
+    content, file = BytesIO(), run.folder / STATE
+    torch.save(state, content)
+    with writing(file), replacing(file) as stream:
+        stream.write(content.getbuffer())
 
 
 def load_state(run: Running) -> None:
     """Restore the state; raises StorageError if it is damaged, and InputError if it is that of another run."""
     check_state(run.folder)
     file = run.folder / STATE
-    state = _read(file)
     with readable(file):
+        content = BytesIO(file.read_bytes())
+        if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
+            raise ValueError
+        content.seek(0)
+        with catch_warnings(action="ignore"):  # torch explains at length what it does not load
+            state: dict[str, Any] = torch.load(content, map_location="cpu", weights_only=True)
         check_recipe(run.folder, run.recipe, run.may_change, state["recipe"])
         if changed := sorted(name for name, digest in run.digests.items() if state["digests"].get(name) != digest):
             raise InputError(
@@ -145,21 +153,3 @@ def _trained(module: nn.Module) -> dict[str, Tensor]:
 def _frozen(module: nn.Module) -> set[str]:
     """The names of the parameters that training does not change; they are those of the start."""
     return {name for name, parameter in module.named_parameters() if not parameter.requires_grad}
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """The values that `_write` wrote, by name, on the CPU; raises StorageError."""
-    with readable(file):
-        content = BytesIO(file.read_bytes())
-        if ZipFile(content).testzip() is not None:  # torch does not compare the checksums of what it loads
-            raise ValueError
-        content.seek(0)
-        with catch_warnings(action="ignore"):  # torch explains at length what it does not load
-            return dict(torch.load(content, map_location="cpu", weights_only=True))
-
-
-def _write(target: Path, state: dict[str, Any]) -> None:
-    content = BytesIO()
-    torch.save(state, content)
-    with writing(target), replacing(target) as stream:
-        stream.write(content.getbuffer())
