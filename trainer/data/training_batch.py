@@ -26,22 +26,18 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def rows(self, start: int, stop: int) -> "Tokens":
-        """The texts from `start` to `stop`, padded to the longest of them."""
-        mask = self.mask[start:stop]
-        longest = int(mask.sum(1).max()) if len(mask) else 0
-        return Tokens(self.ids[start:stop, :longest], mask[:, :longest])
-
     def take(self, indices: Tensor) -> "Tokens":
         return Tokens(self.ids[indices], self.mask[indices])
 
     def micro_batches(self, size: int) -> list[tuple[Tensor, "Tokens"]]:
-        """All texts, sorted by length, with their indices.
+        """All texts, sorted by length and padded to the longest of their micro-batch, with their indices.
 
         The longest come first, so that each micro-batch fits into the memory that the one before it has freed.
         """
-        order = torch.argsort(self.mask.sum(1), descending=True, stable=True)
-        return [(indices, self.take(indices).rows(0, len(indices))) for indices in order.split(size)]
+        lengths = self.mask.sum(1)
+        order = torch.argsort(lengths, descending=True, stable=True)
+        parts = [(indices, max(lengths[indices].tolist(), default=0)) for indices in order.split(size)]
+        return [(rows, Tokens(self.ids[rows, :longest], self.mask[rows, :longest])) for rows, longest in parts]
 
     def to(self, device: torch.device) -> "Tokens":
         return Tokens(sent(self.ids, device), sent(self.mask, device))
