@@ -220,8 +220,7 @@ class BatchLoss:
         self, queries: Tensor, chunks: Tensor, in_sequence: Tensor, excluded: Tensor, teacher: Tensor | None
     ) -> LossOutput:
         """The loss over chunks: a share of that within documents, and the rest that over all chunks of the batch."""
-        weight = 0.0 if teacher is None else self.teacher_weight
-        in_batch = contrastive(queries, chunks, excluded, self.temperature, teacher, weight)
+        in_batch = contrastive(queries, chunks, excluded, self.temperature, teacher, self.teacher_weight)
         within = contrastive(queries, chunks, in_sequence, self.temperature)
         return LossOutput(SEQUENCE_SHARE * within.loss + (1 - SEQUENCE_SHARE) * in_batch.loss, in_batch.accuracy)
 
@@ -240,5 +239,4 @@ class BatchLoss:
             documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
         if self.objective.margin is not None:
             excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
-        weight = 0.0 if teacher is None else self.teacher_weight
-        return contrastive(queries, documents, excluded, self.temperature, teacher, weight)
+        return contrastive(queries, documents, excluded, self.temperature, teacher, self.teacher_weight)
