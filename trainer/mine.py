@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.data.pairs.reading import Pair, domain_name, read_pairs
-from trainer.data.store import random_stream
+from trainer.data.store import Integers, random_stream
 from trainer.data.surrogate import WordScores, surrogate_vectors
 from trainer.replacing import writing
 
-Rows = NDArray[np.int64]
 WORK = ".cdesearch-mining"  # the folder in the output of what is computed so far, which is removed at the end
 ANOTHER = "Name a new or empty folder."
 
@@ -40,9 +38,9 @@ class Answers:
     """
 
     texts: list[str]  # D, as they are first written
-    own: Rows  # (N,) the document of each pair
-    query: Rows  # (N,) the number of each pair's query
-    documents: list[Rows]  # of each query: the documents of all of its pairs
+    own: Integers  # (N,) the document of each pair
+    query: Integers  # (N,) the number of each pair's query
+    documents: list[Integers]  # of each query: the documents of all of its pairs
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Answers":
@@ -59,7 +57,7 @@ class Answers:
         starts = np.searchsorted(asked[order], np.arange(1, len(queries)))
         return cls(texts, own, asked, [np.unique(rows) for rows in np.split(own[order], starts)])
 
-    def of_queries(self, rows: slice) -> list[Rows]:
+    def of_queries(self, rows: slice) -> list[Integers]:
         """The documents that answer the query of each of the pairs in `rows`."""
         return [self.documents[query] for query in self.query[rows].tolist()]
 

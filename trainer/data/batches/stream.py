@@ -103,7 +103,7 @@ class ContextDocuments:
 
     def choose(
         self, documents: Sequence[str], others: Sequence[str], mean: Floats, size: int, random: np.random.Generator
-    ) -> NDArray[np.int64]:
+    ) -> Integers:
         """Rows of at most `size` texts; none is one of the batch's `documents` or of `others`, its hard negatives.
 
         They come from the clusters of `documents`, then from the clusters nearest to their `mean` (d,) vector, and so
@@ -121,14 +121,14 @@ class ContextDocuments:
             chosen += members[: size - len(chosen)].tolist()
             if len(chosen) == size:
                 break
-        rows: NDArray[np.int64] = np.sort(self._rows[chosen])
+        rows: Integers = np.sort(self._rows[chosen])
         return rows
 
-    def _find(self, texts: Sequence[str]) -> NDArray[np.int64]:
+    def _find(self, texts: Sequence[str]) -> Integers:
         """The indices of those `texts` that are documents of the domain."""
         wanted = _digests(texts)
         found = np.minimum(np.searchsorted(self._digests, wanted), len(self._digests) - 1)
-        indices: NDArray[np.int64] = found[self._digests[found] == wanted]
+        indices: Integers = found[self._digests[found] == wanted]
         return indices
 
 
