@@ -17,7 +17,7 @@ from cdesearch.errors import InputError
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
-from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs, unclustered
+from trainer.data.batches.cluster import Clusters, cluster_documents, cluster_pairs
 from trainer.data.batches.stream import BatchStream, ContextDocuments, DomainData, Part
 from trainer.data.pairs.domains import Domain, prepare
 from trainer.data.pairs.reading import domain_files
@@ -237,8 +237,8 @@ def _encoders(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> l
 def _clusters(recipe: Recipe, data: DomainData, rows: Integers) -> Clusters:
     batches, surrogate = recipe.batches, data.surrogate
     vectors: tuple[Floats, Floats] = surrogate.queries[rows], surrogate.documents[rows]
-    if batches.clusters == "none":
-        return unclustered(len(rows))
+    if batches.clusters == "none":  # a single cluster, so that batches are drawn from the domain at random
+        return Clusters(np.zeros(len(rows), np.int64), np.zeros((1, 1), np.float32))
     columns = {name: data.domain.column(name) for name in ("query", "document", "document_id")}
     chosen = {name: [texts[row] for row in rows.tolist()] for name, texts in columns.items()}
     if batches.clusters == "documents" and any(chosen["document_id"]):

@@ -186,12 +186,7 @@ class Surrogate(PairVectors):
         A teacher's cosines are added in standard deviations of those of each query.
         """
         further = [teacher.cosines(rows, negatives) for teacher in self.teachers]
-
-        def added(fused: Floats, some: slice) -> Floats:
-            total: Floats = sum((z_scores(cosines(some)) for cosines in further), fused)
-            return total
-
-        return added
+        return lambda fused, some: sum((z_scores(cosines(some)) for cosines in further), fused)
 
 
 def open_surrogate(folder: Path, device: "torch.device") -> Encoder:

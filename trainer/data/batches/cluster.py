@@ -8,22 +8,20 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
-from trainer.data.store import random_stream
+from trainer.data.store import Integers, random_stream
 
 ITERATIONS = 100
 TRIES = 3
-Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """The cluster of each pair of a domain."""
 
-    assignment: NDArray[np.int64]  # (N,) in 0..k-1
+    assignment: Integers  # (N,) in 0..k-1
     centroids: Floats  # (k, p)
 
 
@@ -75,17 +73,12 @@ def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: F
     return Clusters(assignment.astype(np.int64), unit)
 
 
-def unclustered(n_pairs: int) -> Clusters:
-    """A single cluster of all pairs, so that batches are drawn from a domain at random."""
-    return Clusters(np.zeros(n_pairs, np.int64), np.zeros((1, 1), np.float32))
-
-
 @dataclass(frozen=True, slots=True)
 class Packed:
     """The pairs of one batch, all of one domain."""
 
     domain: str
-    rows: Rows  # (B,)
+    rows: Integers  # (B,)
 
 
 def pack(clusters: Mapping[str, Clusters], batch_size: int, seed: int, epoch: int) -> list[Packed]:
@@ -103,7 +96,7 @@ def pack(clusters: Mapping[str, Clusters], batch_size: int, seed: int, epoch: in
     return [batches[index] for index in random.permutation(len(batches))]
 
 
-def _packed(found: Clusters, batch_size: int, random: np.random.Generator) -> Rows:
+def _packed(found: Clusters, batch_size: int, random: np.random.Generator) -> Integers:
     shuffled = random.permutation(len(found.assignment))
     rank = np.empty(len(found.centroids), np.int64)
     rank[_tour(found.centroids, random)] = np.arange(len(rank))
@@ -112,7 +105,7 @@ def _packed(found: Clusters, batch_size: int, random: np.random.Generator) -> Ro
     return row[: len(row) // batch_size * batch_size].reshape(-1, batch_size)
 
 
-def _tour(centroids: Floats, random: np.random.Generator) -> Rows:
+def _tour(centroids: Floats, random: np.random.Generator) -> Integers:
     """An order of the clusters: from a random one on, always the nearest that remains (greedy travelling salesman)."""
     k = len(centroids)
     current = int(random.integers(k))
