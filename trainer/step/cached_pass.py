@@ -68,8 +68,11 @@ class CachedPass:
         self.vectors = torch.empty(len(texts), *passing.shape, device=self._device)
         self._pieces: list[_Piece] = []
         for rows, part in texts.micro_batches(passing.micro_batch):
-            indices, text = sent(rows, self._device), self._send(part, packs=passing.packs)
-            state = random_state(self._device)
+            indices = sent(rows, self._device)
+            # Texts are packed on the host, which knows the lengths, so that nothing waits.
+            text = (pack_texts(part.ids, part.mask) if passing.packs else part).to(self._device)
+            on_gpu = torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None
+            state = torch.get_rng_state(), on_gpu
             with torch.set_grad_enabled(passing.keeps_graph and not self._pieces):
                 made = network(text, indices)
             of_texts = made.vectors if isinstance(made, WithLoss) else made
@@ -88,28 +91,12 @@ class CachedPass:
             else:
                 made.backward(gradient[piece.indices])
 
-    def _send(self, tokens: Tokens, *, packs: bool) -> Text:
-        """A micro-batch on the device. It is packed on the host, which knows the lengths, so that nothing waits."""
-        return (pack_texts(tokens.ids, tokens.mask) if packs else tokens).to(self._device)
-
-
-def random_state(device: torch.device) -> State:
-    """The present state."""
-    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
 
 @contextmanager
 def replayed(state: State, device: torch.device) -> Iterator[None]:
     """Within this context manager, random numbers are those that followed an earlier state."""
-    now = random_state(device)
-    _restore(state, device)
-    try:
+    with torch.random.fork_rng([] if state[1] is None else [device]):
+        torch.set_rng_state(state[0])
+        if state[1] is not None:
+            torch.cuda.set_rng_state(state[1], device)
         yield
-    finally:
-        _restore(now, device)
-
-
-def _restore(state: State, device: torch.device) -> None:
-    torch.set_rng_state(state[0])
-    if state[1] is not None:
-        torch.cuda.set_rng_state(state[1], device)

@@ -147,10 +147,10 @@ class GradCache:
         if batch.is_contextual and self.model.reads_context:
             passing = replace(self._passing(), keeps_graph=self._trains_first_stage)
             made = CachedPass(self._first_stage, texts, passing)
-            vectors = made.vectors.requires_grad_()
+            vectors = made.vectors
         else:
             vectors = torch.zeros(len(texts), self.model.config.backbone.dimension, device=self._device)
-            vectors.requires_grad_()
+        vectors.requires_grad_()
         if self.model.second_stage.joint or not self.model.reads_context:
             return made, ReadContext(vectors, is_null)
         with self._cast():
