@@ -38,7 +38,6 @@ HEAD_LAYERS = 2
 DEVIATION = 0.02  # of new weights, as in BERT
 HEAD = "head.safetensors"  # beside the checkpoint, without which another run cannot continue
 HELD_OUT_DOCUMENTS = 256  # whose losses are measured
-DROPOUT = 0.1
 
 
 class MaskedTokenDecoder(nn.Module):
@@ -154,7 +153,7 @@ class MaskedLearner:
         self.condenser = Condenser(self._model.second_stage.backbone, head).to(device).train()
         for module in self.condenser.modules():
             if isinstance(module, nn.Dropout):
-                module.p = DROPOUT
+                module.p = 0.1
         self.condenser.backbone.tokens.requires_grad_(not recipe.model.freeze_tokens)
         self.modules: dict[str, nn.Module] = {"network": self.condenser.backbone, "head": head}
         self._contrasts = recipe.objective.kind == "cocondenser"

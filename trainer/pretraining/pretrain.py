@@ -25,7 +25,6 @@ from trainer.run.state import Running, digest_of_start, first_not_finite, save_s
 from trainer.step.optimizer import Groups, clip_by_group, linear, make_optimizer
 
 NO_START = "`cdesearch train` cannot start from it, because it starts from a BERT, or from a checkpoint of its own."
-BETA2 = 0.98  # of AdamW
 # Settings that may differ on resume: how long the run takes, how often it reports, and where its texts and folders are.
 MAY_CHANGE = ("learning.steps", "texts.files", "model.start", "model.head", "network.tokenizer", "run.out", "run.watch")
 
@@ -77,7 +76,7 @@ class PretrainingRun:
             name: [one for one in module.parameters() if one.requires_grad] for name, module in learner.modules.items()
         }
         rates = dict.fromkeys(self._groups, recipe.learning.rate)
-        optimizer = make_optimizer(self._groups, rates, beta2=BETA2)
+        optimizer = make_optimizer(self._groups, rates, beta2=0.98)
         digests = {"texts": texts, "start": "" if learner.start is None else digest_of_start(learner.start)}
         self._state = Running(recipe.run.out, recipe, digests, learner.modules, optimizer, MAY_CHANGE)
         begin(self._state, recipe.learning.steps, resume=resume)

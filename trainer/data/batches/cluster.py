@@ -13,9 +13,6 @@ from cdesearch.context.vectors import Floats
 from cdesearch.errors import InputError
 from trainer.data.store import Integers, random_stream
 
-ITERATIONS = 100
-TRIES = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
@@ -29,7 +26,7 @@ def cluster_pairs(queries: Floats, documents: Floats, cluster_size: int, seed: i
     """Spherical k-means over pairs, from unit vectors (N, d) of their queries and documents.
 
     Each pair gives two points, query + document and document + query concatenated, so that queries are compared with
-    the documents of other pairs, too. k is N / cluster_size, rounded up. The best of TRIES tries counts. Raises
+    the documents of other pairs, too. k is N / cluster_size, rounded up. The best of three tries counts. Raises
     InputError if faiss is needed and not installed.
     """
     n = len(queries)
@@ -47,8 +44,8 @@ def cluster_pairs(queries: Floats, documents: Floats, cluster_size: int, seed: i
     means = faiss.Kmeans(
         points.shape[1],
         k,
-        niter=ITERATIONS,
-        nredo=TRIES,
+        niter=100,
+        nredo=3,
         spherical=True,
         seed=seed,
         gpu=faiss.get_num_gpus() > 0 if hasattr(faiss, "get_num_gpus") else False,

@@ -75,8 +75,6 @@ class _Question(Struct):
 
 
 class _LongDocument(Struct):
-    """A line with a long document."""
-
     doc_id: str | int
     chunks: list[str]
     questions: list[_Question]
