@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from cdesearch.encode.backends.onnx_export import Precision, text_inputs, write_graph
@@ -19,7 +20,7 @@ from cdesearch.errors import InputError, ModelError
 from cdesearch.models.backbones.bert import pool_spans
 from cdesearch.models.checkpoint_files import FILES, GRAPHS
 from cdesearch.models.config import ModelConfig
-from cdesearch.models.contextual.model import ContextualModel, save_checkpoint
+from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.models.contextual.second_stage import read_out
 from trainer.replacing import replace_folder
 
@@ -105,8 +106,9 @@ def _write_files(
 ) -> None:
     folder.mkdir(parents=True)
     replace(model.config, weights_hash=model.weights_hash()).save(folder)
+    state = {name: tensor.detach().to(dtype).contiguous() for name, tensor in model.state_dict().items()}
     try:
-        save_checkpoint(model, folder, dtype)
+        save_file(state, folder / "model.safetensors")
     except SafetensorError as error:  # it contains the error of the disk only as text
         raise OSError(str(error)) from None
     shutil.copymode(folder / "config.json", folder / "model.safetensors")  # safetensors writes files of mode 0600

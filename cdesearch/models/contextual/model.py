@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
@@ -85,12 +85,6 @@ class ContextualModel(nn.Module):
             digest.update(name.encode())
             digest.update(tensor.detach().cpu().float().contiguous().numpy().tobytes())
         return digest.hexdigest()
-
-
-def save_checkpoint(model: ContextualModel, folder: Path, dtype: torch.dtype = torch.float32) -> None:
-    """Write `model.safetensors` in `dtype`; the caller writes config.json and tokenizer.json."""
-    state = {name: tensor.detach().cpu().to(dtype).contiguous() for name, tensor in model.state_dict().items()}
-    save_file(state, folder / "model.safetensors")
 
 
 def load_checkpoint(folder: Path) -> ContextualModel:
