@@ -171,7 +171,8 @@ class GradCache:
             return packed_mean(states.float(), weights[text.ids[0]], text)
         with self._cast():
             if stage.joint:
-                states = stage.joint_states(text.ids, text.mask, context.vectors, context.is_null)
+                prefix = stage.context_prefix(context.vectors, context.is_null)
+                states = stage.states_after(text.ids, text.mask, prefix)
             else:
                 states = stage.states(text.ids, text.mask, context.keys, context.values)
         return mean_pool(states.float(), weights[text.ids] * text.mask)

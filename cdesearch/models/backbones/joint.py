@@ -31,13 +31,8 @@ Step = tuple[JointLayer, Tensor, Rotation | None]  # a layer with its mask (B, 1
 class ContextPrefix:
     """The rows that precede every text, and their projections by the first layer. They depend on the context alone."""
 
-    rows: Tensor  # (1, P, d)
+    rows: Tensor  # (1, P, d), the input of the first layer
     projected: Projected  # each (1, P, d)
-
-
-def make_prefix(rows: Tensor, first: JointLayer) -> ContextPrefix:
-    """A prefix from rows (P, d), which are the input of the first layer."""
-    return ContextPrefix(rows[None], first.project(rows[None]))
 
 
 def text_states(prefix: ContextPrefix, text: Tensor, steps: Sequence[Step]) -> Tensor:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from cdesearch.models.backbones.attention import CachedRows, ContextAttention, Mask
 from cdesearch.models.backbones.bert import Backbone, Block, additive_mask, mean_pool, pool_spans
-from cdesearch.models.backbones.joint import ContextPrefix, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, Step, text_states
 from cdesearch.models.backbones.packed import Packing
 from cdesearch.models.config import ModelConfig
 
@@ -101,11 +101,8 @@ class SecondStage(nn.Module):
 
     def context_prefix(self, vectors: Tensor, is_null: Tensor) -> ContextPrefix:
         """The J rows that precede every text in a joint model, from first-stage vectors (J, d)."""
-        return make_prefix(self.project_context(vectors, is_null), self.layers[0][0])
-
-    def joint_states(self, input_ids: Tensor, attention_mask: Tensor, vectors: Tensor, is_null: Tensor) -> Tensor:
-        """(B, T, d) text states with the context's J rows in the same sequence."""
-        return self.states_after(input_ids, attention_mask, self.context_prefix(vectors, is_null))
+        rows = self.project_context(vectors, is_null)[None]
+        return ContextPrefix(rows, self.layers[0][0].project(rows))
 
     def states_after(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
         """(B, T, d) text states after a prefix, which `context_prefix` makes once for all batches."""

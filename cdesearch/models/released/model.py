@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import mean_pool
-from cdesearch.models.backbones.joint import ContextPrefix, JointLayer, Step, make_prefix, text_states
+from cdesearch.models.backbones.joint import ContextPrefix, JointLayer, Step, text_states
 from cdesearch.models.backbones.modern_bert import ModernBert, ModernBertConfig
 from cdesearch.models.backbones.nomic_bert import NomicBert, NomicBertConfig
 from cdesearch.models.checkpoint_files import number, read_fields, refuse_unsupported, whole_number
@@ -73,7 +73,7 @@ class ReleasedConfig:
             second_stage=second,
             corpus_size=whole_number(config, "transductive_corpus_size", 512),
             max_tokens=whole_number(config, "max_seq_length", 512),
-            has_null=number(config, "transductive_sequence_dropout_prob", 0.005, minimum=0.0) > 0,
+            has_null=number(config, _DROPOUT, 0.005, minimum=0.0) > 0,
             rotates_context=config.get("disable_transductive_rotary_embedding") is False,
             skips_instruction=bool(config.get("pool_ignore_instruction_tokens")),
         )
@@ -188,20 +188,17 @@ class _SecondStage(nn.Module):
     def context_prefix(self, context: Tensor) -> ContextPrefix:
         """The rows that precede every text: those of a context (`corpus_size`, d), then the soft prompts."""
         prompts = self.soft_prompts
-        rows = torch.cat([context.to(prompts), prompts])
-        return make_prefix(self.enter(rows), cast("JointLayer", self.backbone.layers[0]))
+        rows = self.backbone.enter(torch.cat([context.to(prompts), prompts]))[None]
+        return ContextPrefix(rows, cast("JointLayer", self.backbone.layers[0]).project(rows))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, prefix: ContextPrefix) -> Tensor:
         before = attention_mask.new_ones(len(input_ids), prefix.rows.shape[1])
         steps = self.steps(torch.cat([before, attention_mask], dim=1))
-        states = self.backbone.leave(text_states(prefix, self.enter(self.backbone.embed(input_ids)), steps))
+        text = self.backbone.enter(self.backbone.embed(input_ids))  # of v2, normalised for the second time
+        states = self.backbone.leave(text_states(prefix, text, steps))
         pooled = mean_pool(states, self._pooling_weights(input_ids, attention_mask))
         projected: Tensor = self.output_projection(pooled)
         return projected + pooled if self.config.variant == "v2" else projected
-
-    def enter(self, rows: Tensor) -> Tensor:
-        """Rows (..., d) as the input of the first layer, normalised; the text's rows of v2 for the second time."""
-        return self.backbone.enter(rows)
 
     def steps(self, mask: Tensor) -> list[Step]:
         """The layers for a 0/1 mask (B, S) of context rows, then soft prompts and text."""

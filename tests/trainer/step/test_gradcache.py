@@ -29,7 +29,7 @@ def full_graph(model, head, batch, micro_batch):
 
     def second_stage(part):
         if stage.joint:
-            states = stage.joint_states(part.ids, part.mask, vectors, batch.is_null)
+            states = stage.states_after(part.ids, part.mask, stage.context_prefix(vectors, batch.is_null))
         else:
             states = stage.states(part.ids, part.mask, *cached)
         return mean_pool(states, weights[part.ids] * part.mask)

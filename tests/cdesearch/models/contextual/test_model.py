@@ -109,7 +109,7 @@ def test_joint_rows_computed_once_are_those_of_every_layer_run_on_all_rows(n_lay
     mask_of_all = additive_mask(torch.cat([mask.new_ones(len(ids), 12), mask], dim=1), rows.dtype)
     for block, _ in stage.layers:
         rows = block(rows, mask_of_all)
-    found = stage.joint_states(ids, mask, context, null)
+    found = stage.states_after(ids, mask, stage.context_prefix(context, null))
     torch.testing.assert_close(found[mask > 0], rows[:, 12:][mask > 0], atol=1e-5, rtol=0)
 
 

@@ -99,11 +99,11 @@ def test_computing_the_prefix_once_does_not_change_the_vectors(variant, n_layers
     model = load_released(config, kept, SHAPES[variant])
     stage, (ids, mask), rows = model.second_stage_model, texts(), context()
     before = torch.cat([rows, stage.soft_prompts]).expand(len(ids), -1, -1)
-    entered = stage.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
+    entered = stage.backbone.enter(torch.cat([before, stage.backbone.embed(ids)], dim=1))
     steps = stage.steps(torch.cat([mask.new_ones(len(ids), 20), mask], dim=1))
     plain = through(steps, entered)[:, 20:]
     close(
-        text_states(stage.context_prefix(rows), stage.enter(stage.backbone.embed(ids)), steps)[mask > 0],
+        text_states(stage.context_prefix(rows), stage.backbone.enter(stage.backbone.embed(ids)), steps)[mask > 0],
         plain[mask > 0],
     )
 
