@@ -93,9 +93,8 @@ class ModelConfig:
     backbone: BackboneConfig
     statistics: StatisticsConfig = StatisticsConfig()
     context_attention: Literal["joint", "cached"] = "cached"
-    context_from: Annotated[int, Meta(ge=0, le=1_000)] = (
-        1  # in cached attention: the first layer with gated cross-attention to the context
-    )
+    # In cached attention: the first layer with gated cross-attention to the context.
+    context_from: Annotated[int, Meta(ge=0, le=1_000)] = 1
     context_sink: bool = False  # in cached attention: a learned slot of value zero in the softmax over the context
     context_norm_eps: Eps | None = None  # of the layer norm over the context rows; None: the backbone's
     first_stage: Literal["own", "shared"] = "own"  # shared: it is the second stage's backbone, without context

@@ -51,7 +51,9 @@ def read_card(folder: Path) -> ModelCard:
     if not isinstance(fields, dict):
         return ModelCard()
     licence = fields.get("license_name") if fields.get("license") == "other" else fields.get("license")
-    return ModelCard(_short(licence), _languages(fields.get("language")))
+    languages = fields.get("language")
+    names = languages[:MOST_LANGUAGES] if isinstance(languages, list) else [languages]
+    return ModelCard(_short(licence), tuple(filter(None, map(_short, names))))
 
 
 def stated_prefixes(folder: Path) -> tuple[str, str]:
@@ -61,11 +63,6 @@ def stated_prefixes(folder: Path) -> tuple[str, str]:
     except (OSError, ValueError, ModelError):
         return "", ""
     return E5_PREFIXES if all(f'"{prefix}"' in card for prefix in E5_PREFIXES) else ("", "")
-
-
-def _languages(value: Any) -> tuple[str, ...]:
-    names = value[:MOST_LANGUAGES] if isinstance(value, list) else [value]
-    return tuple(filter(None, map(_short, names)))
 
 
 def _short(value: Any) -> str:

@@ -132,11 +132,10 @@ def _pooling(fields: dict[str, Any]) -> Pooling:
     if named is None:
         start = "pooling_mode_"
         modes = [
-            name.removeprefix(start).removesuffix("_tokens")
+            name.removeprefix(start).removesuffix("_tokens").removesuffix("_token")
             for name in fields
             if name.startswith(start) and fields[name]
         ]
-        modes = [mode.removesuffix("_token") for mode in modes]
     if tuple(modes) in _POOLINGS:
         return _POOLINGS[tuple(modes)]
     raise ModelError(f"Pooling by {' and '.join(modes):.200} is not supported.", _OTHER)
@@ -175,10 +174,8 @@ def _shapes(transformer: Path, dense: tuple[Dense, ...]) -> BackboneConfig:
         raise ModelError("It is an adapter to another model.", "Merge the adapter, and save the whole model.")
     if fields.get("quantization_config") is not None:
         raise ModelError("Its weights are quantised (quantization_config).", "Use the published weights.")
-    named = {
-        name: next((fields[one] for one in names if fields.get(one) is not None), None)
-        for name, names in (("vocab_size", ("vocab_size",)), ("hidden_size", _DIMENSIONS))
-    }
+    width = next((fields[one] for one in _DIMENSIONS if fields.get(one) is not None), None)
+    named = {"vocab_size": fields.get("vocab_size"), "hidden_size": width}
     if missing := [name for name, value in named.items() if value is None]:
         raise ModelError(f"Its config.json lacks {', '.join(missing)}.", REMEDY)
     dimension = whole_number(named, "hidden_size", 0, _LARGEST_DIMENSION)
