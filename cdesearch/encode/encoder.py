@@ -51,9 +51,8 @@ class Encoder:
         self.dimension = config.backbone.dimension  # of vectors
         self.max_tokens = config.max_tokens  # prefix and special tokens included; longer texts are truncated
         self._tokens = ModelTokens(tokenizer, config)
-        self.max_chunk_tokens = config.max_tokens - self._tokens.count(
-            config.document_prefix
-        )  # of a document's text, special tokens included
+        # Of a document's text, special tokens included.
+        self.max_chunk_tokens = config.max_tokens - self._tokens.count(config.document_prefix)
         self.context_size = config.context_size  # J, the size that the model was trained with; fewer chunks work too
         self.reads_context = runtime.reads_context
         self.unexported: Unexported | None = None  # set if the model has no export yet
@@ -75,10 +74,6 @@ class Encoder:
         config = replace(self.config, max_tokens=min(max_tokens, self.max_tokens))
         fingerprint = f"{self.fingerprint} {config.max_tokens}"
         return Encoder(config, self.tokenizer, self._runtime, fingerprint, self.separator)
-
-    def with_fingerprint(self, fingerprint: str) -> "Encoder":
-        """The same model under another fingerprint, for callers that store vectors by fingerprint."""
-        return Encoder(self.config, self.tokenizer, self._runtime, fingerprint, self.separator)
 
     def on(self, runtime: Runtime) -> "Encoder":
         return Encoder(self.config, self.tokenizer, runtime, self.fingerprint, self.separator)

@@ -205,4 +205,5 @@ def open_surrogate(folder: Path, device: "torch.device") -> Encoder:
         runtime = TorchRuntime(loaded.load_network(), device)
         encoder = Encoder(loaded.config, load_tokenizer(loaded.tokenizer), runtime, loaded.fingerprint)
     precision = "fp32" if loaded.onnx is None else export_precision(loaded.onnx)
-    return encoder.with_fingerprint(f"{loaded.fingerprint} {precision}")
+    encoder.fingerprint = f"{loaded.fingerprint} {precision}"
+    return encoder
