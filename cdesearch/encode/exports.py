@@ -53,7 +53,9 @@ def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | N
     scratch = None
     try:
         model.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _remove_unfinished(model.folder.parent)
+        for folder in model.folder.parent.glob(f"{UNFINISHED}*"):  # what exports have left that were killed long ago
+            if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
         scratch = Path(mkdtemp(dir=model.folder.parent, prefix=UNFINISHED))
         from cdesearch.encode.backends.onnx_export import write_biencoder
 
@@ -88,10 +90,3 @@ def _put_in_place(scratch: Path, folder: Path) -> None:
     except OSError:
         if find_export(folder) is None:
             raise
-
-
-def _remove_unfinished(parent: Path) -> None:
-    """Remove what exports have left that were killed long ago."""
-    for folder in parent.glob(f"{UNFINISHED}*"):
-        if time.time() - folder.stat().st_mtime > ABANDONED_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
