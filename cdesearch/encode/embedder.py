@@ -82,16 +82,14 @@ class Embedder:
         """
         if prompt_name not in ROLES:
             raise InputError(f"There is no prompt {prompt_name}.", "Use query or document.")
-        one = isinstance(sentences, str)
-        if not one:
-            _check_texts(sentences)
+        texts = [sentences] if isinstance(sentences, str) else sentences
+        _check_texts(texts)
         if dataset_embeddings is not None and not isinstance(dataset_embeddings, Context):
             raise InputError(
                 f"The context is of type {type(dataset_embeddings).__name__}.", "Give what sample_context returns."
             )
-        texts = [sentences] if isinstance(sentences, str) else list(sentences)
-        vectors = self.encoder.encode(texts, ROLES[prompt_name], dataset_embeddings)
-        return vectors[0] if one else vectors
+        vectors = self.encoder.encode(list(texts), ROLES[prompt_name], dataset_embeddings)
+        return vectors[0] if isinstance(sentences, str) else vectors
 
     def similarity(self, one: Floats, other: Floats) -> Floats:
         """(n, m) cosines of unit vectors (n, d) and (m, d); one vector (d,) counts as a set of one."""
