@@ -56,6 +56,7 @@ def client_of(name: Name) -> Client:
     home = Path.home()
     claude, codex = _folder("CLAUDE_CONFIG_DIR", home), _folder("CODEX_HOME", home / ".codex")
     skill = (home / ".claude" if claude == home else claude) / "skills" / NAME
+    opencode = _configuration() / "opencode" / "opencode.jsonc"
     clients: dict[Name, Client] = {
         "claude": Client(
             "Claude Code", claude / ".claude.json", (("mcpServers",),), stdio,
@@ -64,8 +65,8 @@ def client_of(name: Name) -> Client:
         "codex": Client("Codex", codex / "config.toml", (("mcp_servers",),), plain),
         "cursor": Client("Cursor", home / ".cursor" / "mcp.json", (("mcpServers",),), plain),
         "opencode": Client(
-            "OpenCode", _opencode_file(), (("mcp", "servers"), ("mcp",)),
-            {"type": "local", "command": [command, *arguments], "enabled": True},
+            "OpenCode", opencode if opencode.exists() else opencode.with_suffix(".json"),
+            (("mcp", "servers"), ("mcp",)), {"type": "local", "command": [command, *arguments], "enabled": True},
         ),
         "vscode": Client("VS Code", _settings("Code", "Code/User") / "mcp.json", (("servers",),), stdio),
         "zed": Client("Zed", _settings("Zed", "zed") / "settings.json", (("context_servers",),), plain),
@@ -91,11 +92,6 @@ def _folder(variable: str, default: Path) -> Path:
 
 def _configuration() -> Path:
     return _folder("XDG_CONFIG_HOME", Path.home() / ".config")
-
-
-def _opencode_file() -> Path:
-    commented = _configuration() / "opencode" / "opencode.jsonc"
-    return commented if commented.exists() else commented.with_suffix(".json")
 
 
 def _settings(on_windows: str, elsewhere: str) -> Path:

@@ -28,7 +28,8 @@ def install_agent(
         print_text(f"{client.title} {'does not know' if uninstall else 'already knows'} cdesearch.")
         return
     for change in changes:
-        print_text(printable(f"{change.file}{_state(change)}"))
+        state = " (new)" if change.before is None else " (removed)" if change.after is None else ""
+        print_text(printable(f"{change.file}{state}"))
         print_text("\n".join(map(printable, change.lines)) + "\n")
     if not yes:
         _ask(changes)
@@ -54,10 +55,6 @@ def make(changes: "Sequence[Change]") -> None:
             raise StorageError(
                 f"{change.file} cannot be written ({error.strerror}).", "Check its permissions, and run this again."
             ) from None
-
-
-def _state(change: "Change") -> str:
-    return " (new)" if change.before is None else " (removed)" if change.after is None else ""
 
 
 def _ask(changes: "Sequence[Change]") -> None:
