@@ -23,19 +23,17 @@ ALIKE = "Plain vectors are left out: they are the same, or cannot be computed fr
 DIFFERENT = "Plain vectors are those of the same model without the context of this index and of its documents."
 ENOUGH = 20  # questions for an interval by resampling
 
-QuestionsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--questions",
-        metavar="FILE",
-        help='A file with a question on each line: {"question": "...", "answers": [{"path": "...", "phrase": "..."}]}.'
-        " Any passage of the file with the phrase is right.",
-    ),
-]
-
 
 def evaluate(
-    questions: QuestionsOption = None,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            metavar="FILE",
+            help='A file with a question on each line: {"question": "...", "answers": [{"path": "...", "phrase":'
+            ' "..."}]}. Any passage of the file with the phrase is right.',
+        ),
+    ] = None,
     index: IndexOption = None,
     model: ModelOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
@@ -98,8 +96,7 @@ def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int]
 
 def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
     """The rows of the table; each number is x 100, with its 95% interval."""
-    measures = list(next(iter(means.values())))
-    rows = [["", *measures]]
+    rows = [["", *next(iter(means.values()))]]
     for name, row in means.items():
         rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
     return rows
