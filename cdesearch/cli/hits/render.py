@@ -237,9 +237,15 @@ def further(shown: Shown, group: HitGroup) -> Iterator[str]:
 
 
 def show_plain(shown: Shown, groups: Sequence[HitGroup]) -> None:
-    """Print hits without styles. Lines are indented below the heading of a hit."""
+    """Print the lines that `show_styled` prints, without styles. They are indented below the heading of a hit."""
     for rank, group in enumerate(groups, start=1):
-        sys.stdout.write("".join(f"{line}\n" for line in _plain_lines(shown, rank, group)))
+        below = (
+            *trail(shown, group.best),
+            *(printable(shortened(line.text, shown)) for line in shown.lines(group.best)),
+            *further(shown, group),
+        )
+        lines = ["".join(heading(shown, rank, group.best)), *(f"{' ' * INDENT}{line}" for line in below), ""]
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
 
 
 _WILDCARD = re.compile(r"\w[*?]\w|\w\*|\*\w")
@@ -259,18 +265,6 @@ def _is_quoted(query: str) -> bool:
     from cdesearch.search.query_syntax import parse_query
 
     return is_quoted(parse_query(query).words)
-
-
-def _plain_lines(shown: Shown, rank: int, group: HitGroup) -> Iterator[str]:
-    """Yield the lines of one hit as `show_styled` would print them without styles."""
-    yield "".join(heading(shown, rank, group.best))
-    below = (
-        *trail(shown, group.best),
-        *(printable(shortened(line.text, shown)) for line in shown.lines(group.best)),
-        *further(shown, group),
-    )
-    yield from (f"{' ' * INDENT}{line}" for line in below)
-    yield ""
 
 
 def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:

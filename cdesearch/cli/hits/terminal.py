@@ -71,15 +71,11 @@ def _rows_of(lines: Sequence[Line], words: Sequence[str], width: int) -> list[in
     left = PASSAGE_ROWS
     found = {number: count_words(lines[number].text, words) for number in passage}
     for number in sorted(passage, key=lambda number: -found[number]):
-        rows[number] = min(left, _needed(lines[number].text, width))
+        cells = cell_len(lines[number].text.expandtabs(TAB))
+        # A line that is a little too long is cut, so that no row has only a few words.
+        rows[number] = min(left, 1 if cells <= 1.5 * width else -(-cells // (width - BREAK)))
         left -= rows[number]
     return rows
-
-
-def _needed(text: str, width: int) -> int:
-    """The rows of a line. A line that is a little too long is cut, so that no row has only a few words."""
-    cells = cell_len(text.expandtabs(TAB))
-    return 1 if cells <= 1.5 * width else -(-cells // (width - BREAK))
 
 
 def excerpt(text: str, words: Sequence[str], cells: int) -> str:
