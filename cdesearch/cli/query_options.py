@@ -52,16 +52,13 @@ class QueryOptions:
         search = {one.field: values.pop(one.field) for one in PARAMETERS if one.field in values}
         is_for_people = values.get("format", "text") == "text" and sys.stdout.isatty()
         search.setdefault("k", K_TERMINAL if is_for_people else K)
-        options = cls(SearchRequest(text, is_typed=True, **search), **values)
-        options._check()
-        return options
-
-    def _check(self) -> None:
-        without_effect = "--group" if self.group and self.format != "text" else ""
-        if without_effect or (self.context and self.format not in ("text", "grep")):
-            raise InputError(f"{without_effect or '-C'} has no effect on --format {self.format}.", "Omit one of them.")
-        if self.open and self.format != "text":
-            raise InputError(f"Both --open and --format {self.format} are given.", "Use only one of them.")
+        found = cls(SearchRequest(text, is_typed=True, **search), **values)
+        without_effect = "--group" if found.group and found.format != "text" else ""
+        if without_effect or (found.context and found.format not in ("text", "grep")):
+            raise InputError(f"{without_effect or '-C'} has no effect on --format {found.format}.", "Omit one of them.")
+        if found.open and found.format != "text":
+            raise InputError(f"Both --open and --format {found.format} are given.", "Use only one of them.")
+        return found
 
     @property
     def is_for_people(self) -> bool:
