@@ -81,15 +81,10 @@ def located(passages: Iterable[Passage], hits: Iterable[Hit], ages: Mapping[str,
         own = [by_id[name] for name in passage.chunk_ids]
         has_parts = passage.page is None and passage.line_start is None and passage.record is None
         best = min(own, key=lambda hit: hit.rank)
-        located_passage = LocatedPassage(
-            passage,
-            best,
-            lines=None if passage.line_start is None else span(passage.line_start, passage.line_end),
-            page=None if passage.page is None else span(passage.page, passage.page_end),
-            part=span(own[0].chunk.ordinal + 1, own[-1].chunk.ordinal + 1) if has_parts else None,
-            age=ages.get(best.chunk.id),
-        )
-        found.append(located_passage)
+        lines = None if passage.line_start is None else span(passage.line_start, passage.line_end)
+        page = None if passage.page is None else span(passage.page, passage.page_end)
+        part = span(own[0].chunk.ordinal + 1, own[-1].chunk.ordinal + 1) if has_parts else None
+        found.append(LocatedPassage(passage, best, lines, page, part, ages.get(best.chunk.id)))
     return found
 
 

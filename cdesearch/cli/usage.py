@@ -7,8 +7,6 @@ import typer
 
 from cdesearch.errors import InputError
 
-PROBABILITY = "a number from 0 to 1, or a percentage such as 30%"
-
 # Typer contains its own copy of click. This is the only public way to reach its error for invalid options.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -50,7 +48,7 @@ def parse_probability(given: str | float) -> float:
     except ValueError:
         value = float("nan")
     if not 0 <= value <= 1:
-        raise typer.BadParameter(f"must be {PROBABILITY}, not {number[:40]}")
+        raise typer.BadParameter(f"must be a number from 0 to 1, or a percentage such as 30%, not {number[:40]}")
     return value
 
 
