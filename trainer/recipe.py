@@ -146,10 +146,7 @@ class Recipe(Section, frozen=True, kw_only=True):
 
 
 def read_recipe_file(file: Path, overrides: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a recipe; `overrides` are `section.key`, or `section.table.key`, to TOML values.
-
-    Raises InputError.
-    """
+    """The tables of a recipe; `overrides` map `section.key` or `section.table.key` to TOML. Raises InputError."""
     try:
         with file.open("rb") as stream:
             values = tomllib.load(stream)
@@ -179,10 +176,7 @@ def parse_override(text: str) -> tuple[str, str]:
 
 
 def parse_recipe(kind: type[S], values: Mapping[str, Any], file: Path, documented: str) -> S:
-    """The recipe of a `kind` with these values; raises an InputError that names `file`, and for a typo the nearest key.
-
-    `documented` is a sentence on where every key is explained.
-    """
+    """The recipe of a `kind` with these values; raises an InputError that names the file, and the nearest key."""
     try:
         return msgspec.convert(values, kind, dec_hook=_path)
     except msgspec.ValidationError as error:
@@ -232,10 +226,7 @@ def _explained(kind: Any, message: str) -> str:
 
 
 def load_recipe(file: Path, overrides: dict[str, str] | None = None) -> Recipe:
-    """Read a recipe; `overrides` are `section.key` to TOML values. Raises an InputError that names the nearest key.
-
-    A relative path that does not exist is looked for in the folder that CDESEARCH_DATA names.
-    """
+    """Read a recipe; `overrides` are `section.key` to TOML values. Raises an InputError that names the nearest key."""
     recipe = check_recipe(read_recipe_file(file, overrides or {}), file)
     data = replace(recipe.data, pairs=found(recipe.data.pairs), keep_out=found(recipe.data.keep_out))
     return replace(recipe, data=data)

@@ -117,10 +117,7 @@ def _read_bert(source: Path) -> tuple[nn.Module, BackboneConfig]:
 
 
 def load_bert(fields: Mapping[str, Any], state: Mapping[str, Tensor]) -> tuple[Backbone, BackboneConfig]:
-    """A published BERT in fp32, from its config.json's fields and its tensors by published name.
-
-    Raises a ModelError that names what is not supported, missing or unknown.
-    """
+    """A published BERT in fp32, from the fields of its config.json and its published tensors; raises ModelError."""
     refuse_unsupported(fields, _SUPPORTED, "the BERT backbone")
     if missing := [name for name in _SIZES.values() if fields.get(name) is None]:
         raise ModelError(f"The config of the BERT backbone lacks {', '.join(missing)}.", REMEDY)

@@ -38,10 +38,7 @@ def digest_of(*parts: str | Iterable[str]) -> str:
 
 
 def stored(folder: Path, make: Callable[[], Arrays]) -> Arrays:
-    """The arrays in `folder` by name, memory-mapped; those that `make` returns if there is no such folder.
-
-    Raises StorageError if it cannot be written or read.
-    """
+    """The arrays in `folder` by name, memory-mapped, which `make` makes if there are none; raises StorageError."""
     with writing(folder):
         is_stored = folder.is_dir()
     if not is_stored:

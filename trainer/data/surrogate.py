@@ -67,10 +67,7 @@ class WordScores:
 
     @classmethod
     def stored(cls, folder: Path, texts: Sequence[str]) -> "WordScores":
-        """The index of all texts of a domain that a batch can contain, stored in a folder that `folder` begins.
-
-        Raises StorageError.
-        """
+        """The index of `texts`, stored in a folder whose name begins with that of `folder`; raises StorageError."""
         found = stored(folder.with_name(f"{folder.name}-{digest_of(texts)}"), lambda: cls.fit(texts).to_arrays())
         words = found["words"].tobytes().decode().split("\n") if len(found["words"]) else []
         vocabulary = {word: column for column, word in enumerate(words)}
@@ -181,10 +178,7 @@ class Surrogate(PairVectors):
         return scores
 
     def taught(self, rows: Integers, negatives: Integers) -> Callable[[Floats, slice], Floats]:
-        """A function that adds the cosines of the further teachers to the fused scores (R, D) of some queries.
-
-        A teacher's cosines are added in standard deviations of those of each query.
-        """
+        """A function that adds the teachers' cosines, in standard deviations of each query, to fused scores (R, D)."""
         further = [teacher.cosines(rows, negatives) for teacher in self.teachers]
         return lambda fused, some: sum((z_scores(cosines(some)) for cosines in further), fused)
 

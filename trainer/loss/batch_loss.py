@@ -143,10 +143,7 @@ class LongDocuments:
     token_counts: Tensor  # (D,) how many tokens a chunk adds to its document; 0 for a chunk that occurs before it
 
     def whole(self, chunks: Tensor) -> Tensor:
-        """(D, d) the mean of all tokens of each chunk's document, from the means (D, d) of the tokens of the chunks.
-
-        The document is what the batch has of it.
-        """
+        """(D, d) the mean of all tokens that the batch has of each chunk's document, from the means of the chunks."""
         counts = self.token_counts.to(chunks.dtype)[:, None]
         sums = torch.zeros_like(chunks).index_add(0, self.siblings, counts * chunks)
         totals = torch.zeros_like(counts).index_add(0, self.siblings, counts)

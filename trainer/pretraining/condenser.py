@@ -103,10 +103,7 @@ class Condenser(nn.Module):
         return rows
 
     def losses(self, states: States, mask: Tensor, ids: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """The sums () of the losses of chosen tokens, predicted from the head and from the last layer.
-
-        `ids` and `chosen` (B, T) are the tokens themselves, and which of them are predicted.
-        """
+        """The sums () of the losses of the tokens that are `chosen` (B, T), from the head and from the last layer."""
         wanted, tokens = ids[chosen], self.backbone.tokens.weight
         of_head, late = (
             functional.cross_entropy(self.head.decoder(rows[chosen], tokens), wanted, reduction="sum")

@@ -33,10 +33,7 @@ Learner = MaskedLearner | SequenceLearner
 
 
 def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = False) -> Path:
-    """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After Ctrl-C or a kill, `resume` continues.
-
-    Without it, InputError is raised if the folder of the run holds an earlier one.
-    """
+    """Run a recipe; returns the checkpoint folder. Raises CdesearchError. After a kill, `resume` continues."""
     if world() > 1:
         raise InputError("Pretraining runs in one process.", "Leave torchrun out.")
     if not recipe.is_masked and find_spec("transformers") is None:

@@ -92,10 +92,7 @@ class PretrainingRecipe(Section, frozen=True):
 
 
 def load_pretraining_recipe(file: Path, overrides: dict[str, str] | None = None) -> PretrainingRecipe:
-    """Read a recipe; `overrides` are `section.key` to TOML values. Raises an InputError that names the nearest key.
-
-    A relative path of a text file that does not exist is looked for in the folder that CDESEARCH_DATA names.
-    """
+    """Read a recipe; `overrides` are `section.key` to TOML values. Raises an InputError that names the nearest key."""
     recipe = parse_recipe(PretrainingRecipe, read_recipe_file(file, overrides or {}), file, DOCUMENTED)
     kind, model, network = recipe.objective.kind, recipe.model, recipe.network
     if recipe.is_masked and model.start is None:

@@ -26,10 +26,7 @@ LOG = "log.jsonl"
 
 
 def claim_folder(folder: Path) -> None:
-    """Create the folder of a run if it does not exist, and write the marker into it.
-
-    Raises InputError, before anything is written, unless the folder is new, empty or marked.
-    """
+    """Make the folder of a run and its marker; raises InputError before that unless it is new, empty or marked."""
     try:
         if folder.exists() and any(folder.iterdir()) and not (folder / MARKER).is_file():
             raise InputError(f"{folder} is not empty and not the folder of a run.", REMEDY)
@@ -41,10 +38,7 @@ def claim_folder(folder: Path) -> None:
 
 @contextmanager
 def run_folder(folder: Path, *, resume: bool) -> Iterator[None]:
-    """Make the folder of a run if it does not exist, and lock it.
-
-    Raises InputError if there is nothing to `resume`, and without it if the folder holds a state or a checkpoint.
-    """
+    """Make and lock the folder of a run; raises InputError if there is nothing to `resume`, or a run to lose."""
     if resume:
         check_state(folder)
     claim_folder(folder)
@@ -81,10 +75,7 @@ def next_step(checkpoint: Path) -> str:
 
 @contextmanager
 def locked(folder: Path, setting: str) -> Iterator[None]:
-    """Let no other process write to `folder`, which is created, during the block.
-
-    Raises InputError, which names the `setting` of the recipe, if another process has locked the folder.
-    """
+    """Let no other process write to `folder`, which is created; raises an InputError with the `setting` if one does."""
     from filelock import Timeout  # imported late, because torch is needed first, and brings it along
 
     held = lock_of(folder / LOCK, wait=False)

@@ -58,11 +58,7 @@ def cluster_pairs(queries: Floats, documents: Floats, cluster_size: int, seed: i
 
 
 def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: Floats) -> Clusters:
-    """One cluster for each long document, with the pairs of its chunks; N pairs, unit vectors (N, d).
-
-    The hardest negatives of a chunk are the other chunks of its document (in-sequence negatives: Conti et al. 2025,
-    ConTEB).
-    """
+    """One cluster for each long document (in-sequence negatives: Conti et al., 2025); N pairs, unit vectors (N, d)."""
     names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
     sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)
     np.add.at(sums, assignment, np.hstack([queries, documents]))

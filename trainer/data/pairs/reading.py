@@ -109,10 +109,7 @@ def domain_name(file: Path) -> str:
 
 
 def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
-    """The pairs of one file whose `group` begins with a pattern; raises a SourceError that names file and line.
-
-    A row is a pair, or a long document with `chunks` and `questions`.
-    """
+    """The pairs of one file whose `group` begins with a pattern; raises a SourceError that names file and line."""
     wanted = re.compile(group)
     for number, row in enumerate(_rows(file), start=1):
         if group and not wanted.match(str(row.get("group"))):
@@ -125,10 +122,7 @@ def read_pairs(file: Path, group: str = "") -> Iterator[Pair]:
 
 
 def read_passages(file: Path) -> Iterator[list[str]]:
-    """The documents of one file without their queries, each as a list of its passages; raises SourceError.
-
-    The passages of a long document are its `chunks`, and those of a pair are its document alone.
-    """
+    """The documents of a file: the `chunks` of a long document, or the document of a pair alone; raises SourceError."""
     for number, row in enumerate(_rows(file), start=1):
         passages = row.get("chunks") or [row.get("document", row.get(OTHER_NAMES["document"]))]
         yield [text for one in _converted(passages, list[str], f"{file}:{number}") if (text := _cleaned(one))]
