@@ -82,10 +82,7 @@ def whole_number(fields: Mapping[str, Any], name: str, default: int, maximum: in
 
 
 def number(fields: Mapping[str, Any], name: str, default: float, *, minimum: float | None = None) -> float:
-    """A number of at least `minimum`, or above 0 without it; `default` if the field is absent or null.
-
-    Raises ModelError.
-    """
+    """A number of at least `minimum`, or above 0; `default` if the field is absent or null. Raises ModelError."""
     value = fields.get(name)
     if value is None:
         return default

@@ -51,10 +51,7 @@ class NomicBert(nn.Module):
         return self.emb_ln(rows)  # type: ignore[no-any-return] # a module returns Any
 
     def steps(self, attention_mask: Tensor, n_free: int = 0) -> list[Step]:
-        """The layers for rows with the 0/1 mask (B, S), each with its additive mask and rotation.
-
-        The first `n_free` rows have no position, so they are not rotated.
-        """
+        """The layers for rows with the 0/1 mask (B, S). The first `n_free` rows have no position."""
         config, dtype = self.config, self.emb_ln.weight.dtype
         turns = torch.arange(attention_mask.shape[1], device=attention_mask.device)
         turns[:n_free] = 0

@@ -121,10 +121,7 @@ def _kind(module: str) -> str:
 
 
 def _pooling(fields: dict[str, Any]) -> Pooling:
-    """The pooling from the field `pooling_mode`, or from the older fields `pooling_mode_...`, one for each mode.
-
-    Raises ModelError for other modes, and for several modes together.
-    """
+    """The pooling from `pooling_mode`, or from the older `pooling_mode_...`, one for each mode; raises ModelError."""
     if fields.get("include_prompt") is False:
         raise ModelError("The pooling excludes the prompt (include_prompt = False), which is not supported.", _OTHER)
     named = fields.get("pooling_mode")

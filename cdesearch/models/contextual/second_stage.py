@@ -80,10 +80,7 @@ class SecondStage(nn.Module):
     def states(
         self, input_ids: Tensor, attention_mask: Tensor | None, keys: Tensor | None, values: Tensor | None
     ) -> Tensor:
-        """(B, T, d) text states with cached keys and values (L, J, d) of a context; None: as the plain biencoder.
-
-        Without a mask no text is padded.
-        """
+        """(B, T, d) text states with cached keys and values (L, J, d), or without; no mask: no text is padded."""
         rows = self.backbone.embed(input_ids)
         mask = None if attention_mask is None else additive_mask(attention_mask, rows.dtype)
         return self._through(rows, mask, keys, values)

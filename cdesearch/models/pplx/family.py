@@ -38,10 +38,7 @@ _ROPE_BASE = 1_000_000.0  # of the published checkpoints
 
 
 def read_folder(folder: Path) -> tuple[dict[str, Any], ModelConfig]:
-    """The fields of transformers' Qwen3Config, and the configuration without statistics and document context.
-
-    Raises a ModelError that names what is not supported.
-    """
+    """The fields of transformers' Qwen3Config, and the configuration as published; raises ModelError."""
     fields = read_fields(folder / "config.json")
     try:
         shapes = _shapes(fields)

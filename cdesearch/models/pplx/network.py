@@ -45,10 +45,7 @@ class PplxNetwork(NetworkWithoutContext):
         return to_codes(pool_chunks(states, weights[:, None]))[:, 0], states
 
     def pooled_chunks(self, input_ids: Tensor, belongs: Tensor, weights: Tensor, context: None) -> Tensor:
-        """Codes (C, d) of the chunks in one sequence (T,), in which `belongs` (C, T) is 1 where a token is of a chunk.
-
-        `weights` (T,) are those of the tokens.
-        """
+        """Codes (C, d) of the chunks in one sequence (T,); `belongs` (C, T) is 1 where a token is of a chunk."""
         states = self.token_states(input_ids[None], input_ids.new_ones(1, len(input_ids)), context)
         return to_codes(pool_chunks(states, (belongs * weights)[None]))[0]
 
@@ -59,10 +56,7 @@ def to_codes(means: Tensor) -> Tensor:
 
 
 def load_network(folder: Path, shapes: Mapping[str, Any]) -> PplxNetwork:
-    """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs.
-
-    `shapes` are the fields of transformers' Qwen3Config.
-    """
+    """The network in fp32, from the fields of Qwen3Config; raises ModelError. No code of the folder runs."""
     with loading_from(folder) as transformers:
         config = transformers.Qwen3Config(**shapes)
         return PplxNetwork(load_weights(transformers.AutoModel, config, folder, "sdpa")).eval()

@@ -141,10 +141,7 @@ class ReleasedModel(nn.Module):
         pass  # the rows of a context depend on the text in every layer, so nothing can be stored
 
     def prepare_context(self, vectors: Tensor, is_null: Tensor, cached: None) -> ContextPrefix:  # noqa: ARG002 (see `cache`)
-        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError.
-
-        Only the first `corpus_size` vectors of a larger context are used.
-        """
+        """The prefix of a context (J, d), with the null vector where `is_null` (J,); raises ModelError."""
         null = self.second_stage_model.sequence_dropout_null_embedding
         if null is not None:
             vectors = torch.where(is_null[:, None], null, vectors)
