@@ -128,10 +128,7 @@ class Encoder:
         )
 
     def fit(self, sample: ContextSample, content_hashes: Sequence[str], vectors: Floats) -> FittedContext:
-        """The sample with the whitening that is fitted to `vectors` (n, d), which were encoded with the sample.
-
-        `content_hashes` (n) are those of the encoded texts.
-        """
+        """The sample with the whitening fitted to `vectors` (n, d), encoded with it, of texts with these hashes."""
         return fitted_context(sample, content_hashes, vectors, self.config)
 
     def second_stage(self, pooled: Floats, role: Role, context: EncodingContext) -> Floats:
@@ -192,10 +189,7 @@ class Encoder:
         return self.separator is not None or self.config.window_tokens > 0
 
     def windows(self, chunks: Sequence[str]) -> list[range]:
-        """Divide all chunks of a document into windows, each of which `encode_window` reads at once.
-
-        Only if the model joins chunks. A window ends between two chunks.
-        """
+        """Divide all chunks of a document, if the model joins them, into windows that `encode_window` reads at once."""
         lengths = list(map(len, self._tokens.chunk_ids(chunks)))
         if self.separator is None:
             return split_windows(lengths, self.config.window_tokens, 0)

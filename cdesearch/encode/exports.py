@@ -46,10 +46,7 @@ def find_export(folder: Path | None) -> Path | None:
 
 
 def export(encoder: Encoder, model: Unexported, texts: Sequence[str]) -> str | None:
-    """Export a model, and let the encoder use the export if it agrees with torch on `texts`.
-
-    Returns a line for the user if it does not, or if the model cannot be exported.
-    """
+    """Export a model, and use the export if it agrees with torch on `texts`; returns a line for the user if not."""
     scratch = None
     try:
         model.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -124,10 +124,7 @@ def split_windows(lengths: Sequence[int], limit: int, n_between: int) -> list[ra
 
 
 def join_chunks(chunks: Sequence[Ids], separator: int | None) -> tuple[Integers, Floats]:
-    """The ids (T,) of one sequence of all chunks (C), and (C, T) 1 where a token belongs to a chunk, else 0.
-
-    A separator, if there is one, belongs to no chunk.
-    """
+    """The ids (T,) of all chunks (C) and separators in one sequence, and (C, T) 1 where a token belongs to a chunk."""
     between = [] if separator is None else [separator]
     ids = [*chunks[0], *(number for chunk in chunks[1:] for number in (*between, *chunk))]
     belongs = np.zeros((len(chunks), len(ids)), np.float32)

@@ -159,10 +159,7 @@ def load_tokenizer(file: Path) -> Tokenizer:
 
 
 def _require_torch(folder: Path, family: ModelFamily, export_to: Path | None = None, device: str | None = None) -> None:
-    """Raise ModelError unless torch is installed, which a model needs without an ONNX export, or on another device.
-
-    `export_to` is where an export would be.
-    """
+    """Raise ModelError unless torch is installed, which a model needs without an ONNX export, or on another device."""
     if find_spec("torch") is not None:
         allow_pandas()
         return

@@ -50,13 +50,7 @@ class Runtime(Protocol):
     def second_stage(
         self, input_ids: Integers, mask: Integers, context: EncodingContext
     ) -> tuple[Floats, Floats | None]:
-        """(B, n) unit vectors, and (B, S, T, SIGNS) the states of all tokens multiplied by `projection`.
-
-        The latter are None if tokens cannot be compared.
-        """
+        """(B, n) unit vectors, and states (B, S, T, SIGNS) times `projection`, or None if tokens cannot be compared."""
 
     def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
-        """(C, n) unit vectors of C chunks of a document, which are read in one sequence (T,).
-
-        `belongs` (C, T) is 1 where a token belongs to a chunk, else 0.
-        """
+        """(C, n) unit vectors of chunks that are read in one sequence (T,); `belongs` (C, T) is 1 for their tokens."""

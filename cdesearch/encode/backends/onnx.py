@@ -18,10 +18,7 @@ from cdesearch.processors import available_processors
 
 
 class OnnxRuntime:
-    """The graphs of one export folder: `second_stage`, and if the model needs them `first_stage` and `cache`.
-
-    `Runtime` describes the methods.
-    """
+    """The graphs of one export folder: `second_stage`, and perhaps `first_stage` and `cache`. See `Runtime`."""
 
     tokens_per_batch = 1024  # as much as fits into the cache of a core
     prefix_rows = 0  # joint models run on torch
