@@ -122,10 +122,7 @@ def _opened(index: "Place | None", *, yes: bool) -> "Index":
 def _written(
     question: str, passages: "Sequence[Passage]", endpoint: "Endpoint", write: Callable[[str], None] | None
 ) -> "tuple[Answer, LanguageModelError | None]":
-    """The answer of a language model, and the error if the model failed before the end of it.
-
-    `write` prints the pieces of the answer while they arrive.
-    """
+    """The answer of a language model, whose pieces `write` prints, and the error if it failed before the end."""
     from cdesearch.answer.answer import WrittenAnswer
 
     if not endpoint.is_local:

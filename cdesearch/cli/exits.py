@@ -40,10 +40,7 @@ def _interrupt(number: int, _frame: object) -> None:
 
 @contextmanager
 def exit_when_stopped(remedy: str) -> Iterator[None]:
-    """If Ctrl-C or SIGTERM stops the block, print "Stopped." with the remedy, and exit with code 130 or 143.
-
-    Only the main thread can receive signals, so this has no effect in other threads.
-    """
+    """If Ctrl-C or SIGTERM stops the block, print "Stopped." with the remedy, and exit with code 130 or 143."""
     with interrupted_by_sigterm():
         try:
             yield

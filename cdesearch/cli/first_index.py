@@ -84,10 +84,7 @@ def _unsuitable(folder: Path) -> str | None:
 
 
 def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
-    """Whether to index the folder: the user says so, or it is small and nobody can be asked.
-
-    Raises IndexNotFoundError with the limit if it is not small.
-    """
+    """Whether the user agrees, or the folder is small and nobody can be asked; raises IndexNotFoundError."""
     size = f"{found.n_bytes / 1e6:,.1f} MB" if found.n_bytes >= 1e6 else f"{math.ceil(found.n_bytes / 1e3)} kB"
     amount = f"{counted(found.n_files, 'file')} ({size})"
     work = f"{amount} in {printable(str(folder))}"

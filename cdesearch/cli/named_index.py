@@ -60,10 +60,7 @@ def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
 def named_index(
     argument: Place | None, option: Place | None, find: Callable[[Path], Path] = find_index
 ) -> Place | None:
-    """The folder that the argument or the option names; raises InputError if they name different folders.
-
-    `find` returns the nearest index upward from a folder.
-    """
+    """The folder that the argument or the option names; raises InputError if they name different folders."""
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
     return option if argument is None else _nearest(argument, find)

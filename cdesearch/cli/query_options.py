@@ -34,10 +34,7 @@ class QueryOptions:
 
     @classmethod
     def of(cls, text: str, given: Mapping[str, Any]) -> "QueryOptions":
-        """The options of a query from the values of `OPTIONS` by their fields; None stands for no value.
-
-        Raises InputError for options that contradict each other, and QueryError.
-        """
+        """The options of a query from the values of `OPTIONS` by field; raises InputError and QueryError."""
         values = {field: value for field, value in given.items() if value is not None}
         for option in OPTIONS:
             if option.stands_for is not None and values.pop(option.field, False):

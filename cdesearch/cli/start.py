@@ -45,10 +45,7 @@ def _run() -> int | None:
 
 
 def _query_arguments(arguments: list[str]) -> list[str] | None:
-    """The arguments of a query, without the word `query`, which is optional.
-
-    Returns None for another command, and for a first word that resembles a command.
-    """
+    """The arguments of a query without the word `query`; None for a command, and for a word that resembles one."""
     if arguments[:1] == ["query"]:
         return arguments[1:]
     commands = command_names()

@@ -38,10 +38,7 @@ def check_not_empty(arguments: Sequence[str]) -> None:
 
 
 def parse_probability(given: str | float) -> float:
-    """The probability that is typed as 0.3 or 30%, or is a number of a configuration file.
-
-    Raises typer's error for anything else.
-    """
+    """The probability that is typed as 0.3 or 30%, or is a number of a file; raises typer's error for anything else."""
     number = str(given).strip()
     try:
         value = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)

@@ -69,10 +69,7 @@ def additions(client: Client) -> list[Change]:
 
 
 def removals(client: Client) -> list[Change]:
-    """The changes that take out the entry and the texts of `additions`, unless others have changed these texts.
-
-    Raises InputError.
-    """
+    """The changes that take out the entry of `additions`, and its texts unless others changed them."""
     before, changes = _read(client.file), []
     if before is not None and NAME in before:
         with _explained(client.file):

@@ -16,10 +16,7 @@ _DECODER = json.JSONDecoder()
 
 
 def value_of(text: str) -> Any:
-    """The value of a text, in which comments and a comma after the last item may be; {} if there is none.
-
-    Raises ValueError.
-    """
+    """The value of a text, which may have comments and a last comma; {} if there is none. Raises ValueError."""
     plain = _without(_LAST_COMMA, _without(_COMMENT, text))
     value = json.loads(plain) if plain.strip() else {}
     if not isinstance(value, dict):

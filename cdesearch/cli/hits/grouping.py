@@ -36,10 +36,7 @@ def search_for_groups(search: Callable[[int], SearchResult], k: int) -> SearchRe
 
 
 def group_hits(hits: Sequence[Hit], k: int) -> list[HitGroup]:
-    """At most `k` groups, best first. A record is a document of its own.
-
-    If all hits are in one document, the best of them are groups.
-    """
+    """At most `k` groups, best first. If all hits are in one document or record, the best of them are groups."""
     groups = _by_document(hits)
     if len(groups) == 1:
         (group,) = groups.values()
