@@ -18,7 +18,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from cdesearch.encode.load import load_tokenizer
-from cdesearch.models.config import ModelConfig
 from cdesearch.models.contextual.model import ContextualModel
 from cdesearch.progress import Display, Silent
 from trainer.data.material import Material, prepare_material
@@ -133,15 +132,10 @@ class TrainingRun:
         self.groups = parameter_groups(self.model, self.head)
         rates = {"backbone": learning.rate, "context": learning.context_rate, "gates": GATE_RATE, "head": HEAD_RATE}
         self.optimizer = make_optimizer(self.groups, rates)
-        self.weights = TokenWeights(
-            self.model.config.backbone.vocabulary, sorted(self.tokenizer.get_added_tokens_decoder()), device
-        )
+        config, special = self.model.config, list(self.tokenizer.get_added_tokens_decoder())
+        self.weights = TokenWeights(config.backbone.vocabulary, special, device)
         self.loss = BatchLoss(
-            self.head,
-            self.model.config.document_weight,
-            learning.temperature,
-            learning.teacher_weight,
-            recipe.objective,
+            self.head, config.document_weight, learning.temperature, learning.teacher_weight, recipe.objective
         )
         precision = torch.bfloat16 if learning.precision == "bf16" else torch.float32
         self.cache = GradCache(self.model, self.head, learning.micro_batch, precision=precision)
@@ -179,7 +173,9 @@ class TrainingRun:
             return folder
         self._check_numbers()
         self.display.note(f"Writing {folder}")
-        self.model.config = self._learned_config()
+        config = self.model.config  # its spans become at least as long as the texts of training
+        spans = config.span_tokens and max(config.span_tokens, self.recipe.batches.max_tokens)
+        self.model.config = replace(config, statistics=self.head.config(), span_tokens=spans)
         export(self.model, self.recipe.model.start / "tokenizer.json", folder)
         if watched := [line["held_out"] for line in read_log(self.recipe.run.out) if "held_out" in line]:
             self.display.note(what_was_learned(watched[0], watched[-1]))
@@ -215,11 +211,9 @@ class TrainingRun:
 
     def _watch(self) -> None:
         step = self.state.step
-        if not self.material.held_out or self._watched == step:
+        if not is_first() or not self.material.held_out or self._watched == step:
             return
         self._watched = step
-        if not is_first():
-            return
         loss = replace(self.loss, teacher_weight=0.0)
         losses = held_out_losses(self.cache, loss, self.weights, self.material.held_out)
         gates = [round(gate.tanh().abs().max().item(), 4) for gate in self.model.second_stage.gates]
@@ -232,12 +226,6 @@ class TrainingRun:
         if is_first():
             self._check_numbers()
             save_state(self.state)
-
-    def _learned_config(self) -> ModelConfig:
-        """The configuration with the learned whitening. Spans are at least as long as training texts."""
-        config = self.model.config
-        spans = config.span_tokens and max(config.span_tokens, self.recipe.batches.max_tokens)
-        return replace(config, statistics=self.head.config(), span_tokens=spans)
 
     def _check_numbers(self) -> None:
         """Raise TrainingError if a weight or a number of the whitening is not finite, before anything is written."""

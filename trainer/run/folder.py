@@ -58,13 +58,6 @@ def refuse_overwritten(out: Path, models: Mapping[str, Path | None]) -> None:
             raise InputError(f"{key} is {model}, which the run would overwrite.", "Set another run.out.")
 
 
-def stopped(out: Path) -> str:
-    """What to say when a signal has stopped a run."""
-    if (out / STATE).exists():
-        return "Stopped. The state is saved: the same command with --resume continues."
-    return "Stopped before a state was saved. The same command begins again, with the data that it has prepared."
-
-
 def next_step(checkpoint: Path) -> str:
     """What to do with a new checkpoint; if it has no ONNX graphs, also what an index with it needs."""
     step = f"Next: cdesearch index FOLDER --model {quote(str(checkpoint))}"

@@ -16,8 +16,8 @@ from cdesearch.errors import InputError, TrainingError
 from cdesearch.progress import Display
 from cdesearch.terminal import counted
 from trainer.execution import highest, say
-from trainer.run.folder import begin_log, stopped
-from trainer.run.state import Running, load_state
+from trainer.run.folder import begin_log
+from trainer.run.state import STATE, Running, load_state
 
 SAVE_SECONDS = 300.0  # between two states
 
@@ -32,7 +32,10 @@ def ending_when_stopped(out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as error:
-        say(stopped(out))
+        if (out / STATE).exists():
+            say("Stopped. The state is saved: the same command with --resume continues.")
+        else:
+            say("Stopped before a state was saved. The same command begins again, with the data that it has prepared.")
         raise SystemExit(TERMINATED if isinstance(error, Terminated) else INTERRUPTED) from None
 
 
