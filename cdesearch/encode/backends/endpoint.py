@@ -228,10 +228,9 @@ class Endpoint:
         if status in TEMPORARY:
             what = "has too many requests" if status == HTTPStatus.TOO_MANY_REQUESTS else "fails"
             return _TemporaryError(self.server.failure(f"{what} ({reason})", CHECK_LOG), wait)
-        if status == HTTPStatus.NOT_FOUND:
-            remedy = f"Check --model and --model-name, which is {self.server.model:.80}."
-            return self.server.failure(f"refuses the request ({reason})", remedy)
-        return self.server.failure(f"refuses the request ({reason})", CHECK_LOG)
+        named = f"Check --model and --model-name, which is {self.server.model:.80}."
+        remedy = named if status == HTTPStatus.NOT_FOUND else CHECK_LOG
+        return self.server.failure(f"refuses the request ({reason})", remedy)
 
 
 def _close(client: "httpx.AsyncClient") -> None:
