@@ -52,16 +52,8 @@ def _list(*, no_pager: bool) -> None:
 
 
 def _cells(row: "ListedModel") -> tuple[str, ...]:
-    cells = (
-        row.state,
-        row.name,
-        f"{row.size:>7}",
-        f"{row.dimension:>4}",
-        row.licence or "-",
-        row.languages or "-",
-        row.measured or "-",
-        row.description,
-    )
+    stated = (text or "-" for text in (row.licence, row.languages, row.measured))
+    cells = row.state, row.name, f"{row.size:>7}", f"{row.dimension:>4}", *stated, row.description
     return tuple(map(printable, cells))
 
 

@@ -4,6 +4,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from cdesearch.cli.exits import DONE, NO_HITS
@@ -146,13 +147,8 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
     In the form of grep, a hit without a line that matches is none.
     """
     text = result.searched or options.request.text
-    shown = Shown(
-        text,
-        lambda hit: root_of(service, hit),
-        options.full,
-        options.context,
-        lambda hit: service.around(hit, options.context),
-    )
+    around = partial(service.around, count=options.context)
+    shown = Shown(text, partial(root_of, service), options.full, options.context, around)
     if options.format == "json":
         roots = {name: shown_source(index.root) for name, index in service.indexes.items()}
         several = {"indexes": roots} if len(roots) > 1 else {}
