@@ -1,9 +1,5 @@
 """The store of prepared data: arrays in folders that are named by what they were made from, and memory-mapped.
 
-    stored(folder, make)               the arrays in a folder, or those that `make` returns, which are stored there
-    stored_in_blocks(folder, n, make)  the same for n rows; a run that is stopped loses no more than a block
-    Rows                               rows of different lengths, such as texts and their tokens
-
 A folder is renamed when it is complete, so it can be copied to another machine at any time. Random numbers of a run
 also follow from what they are for (`random_stream`).
 """
@@ -59,7 +55,7 @@ def stored(folder: Path, make: Callable[[], Arrays]) -> Arrays:
 
 
 def stored_in_blocks(folder: Path, n: int, make: Callable[[int, int], Arrays]) -> Arrays:
-    """The arrays in `folder`, whose parts for the rows from `start` to `stop` are made by `make(start, stop)`."""
+    """The arrays in `folder`, made by `make(start, stop)` block by block, of which a stopped run loses only one."""
     parts = folder.with_name(f"{folder.name}.parts")
 
     def joined() -> Arrays:

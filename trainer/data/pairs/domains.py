@@ -1,7 +1,4 @@
-"""The pairs of each domain: cleaned of duplicates and leaks, and stored for memory-mapping.
-
-prepare(files, folder, keep_out)  ->  Domain, Domain, ...
-"""
+"""The pairs of each domain: cleaned of duplicates and leaks, and stored for memory-mapping."""
 
 import hashlib
 import re

@@ -1,7 +1,4 @@
-"""Pair files: which there are, and the pairs in each. Also the texts and queries of folders in the format of BEIR.
-
-read_pairs(file)  ->  Pair, Pair, ...
-"""
+"""Pair files: which there are, and the pairs in each. Also the texts and queries of folders in the format of BEIR."""
 
 import gzip
 import json
