@@ -106,7 +106,6 @@ class Mining:
     depth: int = 200
     count: int = 7
     margin: float = 0.1
-    max_tokens: int = 128  # of a text for the checkpoint
     seed: int = 0
 
 
@@ -222,7 +221,7 @@ def _scores_of_model(
 
     assert mining.model is not None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    encoder = open_surrogate(mining.model, device).truncated_to(mining.max_tokens)
+    encoder = open_surrogate(mining.model, device).truncated_to(128)
     texts = [pair.query for pair in pairs]
     advance = display.stage(f"Vectors of {name}", len(texts) + len(answers.texts))
     queries = surrogate_vectors(name, texts, "query", encoder, work, advance)
