@@ -218,4 +218,3 @@ def note_outer_index(nearest: Index) -> None:
 
 def _note(line: str) -> None:
     sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
