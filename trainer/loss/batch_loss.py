@@ -42,27 +42,6 @@ def with_queries(
     return both, torch.cat([excluded, excluded[:, :n] | itself], dim=1), teacher
 
 
-@torch.no_grad()
-def beyond_margin(queries: Tensor, documents: Tensor, excluded: Tensor, margin: float) -> Tensor:
-    """(B, D) `excluded`, and also true where a cosine exceeds that of the own document by more than `margin`.
-
-    `queries` (B, d) and `documents` (D, d) are unit vectors, which get no gradient; document i < B belongs to query i.
-    (pplx-embed, with a margin of .1.)
-    """
-    cosines = queries.float() @ documents.float().T
-    return excluded | (cosines > cosines.diagonal()[:, None] + margin)
-
-
-def among_own(teacher: Tensor, owners: Tensor) -> Tensor:
-    """The teacher's logits (B, D) with probability 0 for the documents and hard negatives of other queries.
-
-    `owners` (D,) are the rows of the queries to which the documents belong. The student's probabilities still extend
-    over all documents (coCondenser, equations 15 and 16).
-    """
-    own = torch.arange(len(teacher), device=teacher.device)[:, None] == owners
-    return teacher.masked_fill(~own, UNKNOWN)
-
-
 @dataclass(frozen=True, slots=True)
 class LossOutput:
     """The loss of a batch, and the share of queries whose own document has the highest score."""
@@ -227,13 +206,18 @@ class BatchLoss:
         teacher = sent(batch.teacher, device)
         if self.objective.teacher_scope == "batch":
             return teacher
+        # Documents and hard negatives of other queries have probability 0. That of the student still extends over all
+        # documents (coCondenser, equations 15 and 16).
         assert batch.owners is not None
-        return among_own(teacher, sent(batch.owners, device))
+        own = torch.arange(len(teacher), device=device)[:, None] == sent(batch.owners, device)
+        return teacher.masked_fill(~own, UNKNOWN)
 
     def _compared(self, queries: Tensor, documents: Tensor, excluded: Tensor, teacher: Tensor | None) -> LossOutput:
         """The loss of unit vectors (B, d) and (D, d) by the objective of the recipe."""
         if self.objective.query_negatives:
             documents, excluded, teacher = with_queries(queries, documents, excluded, teacher)
-        if self.objective.margin is not None:
-            excluded = beyond_margin(queries, documents, excluded, self.objective.margin)
+        if self.objective.margin is not None:  # excluded are also higher cosines than the own document's (pplx-embed)
+            with torch.no_grad():
+                cosines = queries.float() @ documents.float().T
+                excluded = excluded | (cosines > cosines.diagonal()[:, None] + self.objective.margin)
         return contrastive(queries, documents, excluded, self.temperature, teacher, self.teacher_weight)
