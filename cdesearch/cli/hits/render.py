@@ -93,6 +93,7 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
     The line, the anchor and the headings of a hit are those of the line with most words in the passage that is shown.
     `root_of` returns the folder to which the path of a hit is relative.
     """
+    words = query_words(result.searched or query)
     return {
         "query": query,
         "searched": result.searched,
@@ -102,13 +103,10 @@ def result_as_json(query: str, mode: str, result: SearchResult, root_of: Callabl
         "stage": result.stage,
         "answered": result.seems_answered,
         "unknown_name": result.unknown_name,
-        "hits": [hit_as_json(hit, _best(hit, result.searched or query), root_of) for hit in result.hits],
+        "hits": [
+            hit_as_json(hit, best_line(shown_lines(hit, words, full=False), words), root_of) for hit in result.hits
+        ],
     }
-
-
-def _best(hit: Hit, query: str) -> Line:
-    words = query_words(query)
-    return best_line(shown_lines(hit, words, full=False), words)
 
 
 def hit_as_json(hit: Hit, best: Line, root_of: Callable[[Hit], Path]) -> dict[str, Any]:
