@@ -18,7 +18,6 @@ MIN_TEXT_TOKENS = 4  # that a model must be able to read after its prefix: two s
 OPTIONAL = ("context_norm_eps", "context_sink", "window_tokens", "context_head", "typical_mean")
 
 Width = Annotated[int, Meta(ge=1, le=65_536)]
-Layers = Annotated[int, Meta(ge=1, le=1_000)]
 Rows = Annotated[int, Meta(ge=1, le=1_000_000)]
 Positions = Annotated[int, Meta(ge=1, le=10_000_000)]
 Eps = Annotated[float, Meta(ge=0, le=1)]
@@ -32,7 +31,7 @@ class BackboneConfig:
 
     vocabulary: Annotated[int, Meta(ge=1, le=100_000_000)]
     dimension: Width
-    n_layers: Layers
+    n_layers: Annotated[int, Meta(ge=1, le=1_000)]
     n_heads: Width
     inner: Rows
     n_positions: Positions

@@ -34,8 +34,6 @@ WORD = re.compile(r"\w+")
 AT_ONCE = 1 << 21  # products that are in memory at the same time, each with some 50 bytes
 NO_NULL = np.empty(0)  # z-scores need no null distribution
 
-BatchScores = Callable[[Filter, slice], Floats]
-
 
 @dataclass(frozen=True)
 class WordScores:
@@ -153,7 +151,7 @@ class Surrogate(PairVectors):
     fingerprint: str = ""  # of the model
     teachers: tuple[PairVectors, ...] = ()
 
-    def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> BatchScores:
+    def view(self, rows: Integers, negatives: Integers, queries: Sequence[str]) -> Callable[[Filter, slice], Floats]:
         """A function for one batch: the `queries` of the pairs at `rows`, whose documents precede the `negatives`.
 
         It returns the (R, D) scores of the queries in a slice: cosines, BM25, both fused, or zeros, by the filter.

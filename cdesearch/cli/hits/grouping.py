@@ -9,9 +9,6 @@ from cdesearch.store.schema import Hit
 FETCHED = 4  # hits that are searched at first for each group that is shown
 MAX_FETCHED = 100  # hits that a server returns at most
 
-Document = tuple[str | None, str]  # the name of the index in a search of several, and the id in the index
-
-
 UNLIKELY = 0.05  # the confidence below which people do not see a hit beside better ones
 
 
@@ -51,9 +48,9 @@ def without_unlikely(groups: Sequence[HitGroup]) -> list[HitGroup]:
     return likely or list(groups)
 
 
-def _by_document(hits: Sequence[Hit]) -> dict[Document, HitGroup]:
-    """The groups of all hits by the documents of their best hits, best first."""
-    groups: dict[Document, HitGroup] = {}
+def _by_document(hits: Sequence[Hit]) -> dict[tuple[str | None, str], HitGroup]:
+    """The groups of all hits, best first, by the index and the document of their best hits."""
+    groups: dict[tuple[str | None, str], HitGroup] = {}
     for hit in hits:
         group = groups.setdefault((hit.index, hit.chunk.document_id), HitGroup(hit))
         if group.best is not hit:

@@ -34,10 +34,8 @@ VIEWED = {
 ANCHORED = {"htm", "html", "xhtml"}  # opened at the section of the hit
 # The arguments with which editors open a file at a line. Other editors open it at its start.
 EDITORS = {
-    (
-        "+{line}",
-        "{file}",
-    ): "emacs emacsclient gedit gnome-text-editor gvim jed joe kak mg micro mvim nano ne nvim pico vi view vim",
+    ("+{line}", "{file}"): "emacs emacsclient gedit gnome-text-editor gvim jed joe kak mg micro mvim nano ne nvim pico"
+    " vi view vim",
     ("--goto", "{file}:{line}"): "code code-insiders codium cursor positron vscodium windsurf",
     ("--line", "{line}", "{file}"): "clion goland idea kate kwrite mate phpstorm pycharm rubymine webstorm",
     ("{file}:{line}",): "helix hx subl sublime_text zed zeditor",
