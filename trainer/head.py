@@ -127,8 +127,7 @@ def _corpus(domain: Domain, encoder: Encoder, work: Path) -> Corpus:
         sample = _sample(texts["document"], encoder)
         return {role: encoder.encode(texts[role], role, sample) for role in texts}
 
-    statistics = str(encoder.config.statistics)
-    key = digest_of(encoder.fingerprint, statistics, texts["document"], texts["query"])
+    key = digest_of(encoder.fingerprint, str(encoder.config.statistics), texts["document"], texts["query"])
     arrays = stored(work / f"{domain.name}-first-stage-{key}", make)
     documents, queries = (torch.from_numpy(np.array(arrays[role])) for role in texts)
     return Corpus(documents, queries, torch.tensor(own))

@@ -62,8 +62,7 @@ def evaluate(
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
     few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
-    plain = ALIKE if PLAIN not in means else DIFFERENT
-    notes = [*([few] if len(asked) < ENOUGH else []), plain]
+    notes = [*([few] if len(asked) < ENOUGH else []), DIFFERENT if PLAIN in means else ALIKE]
     if as_json:
         rows = {name: {measure: asdict(mean) for measure, mean in row.items()} for name, row in means.items()}
         print_json({"questions": len(asked), "about": about, "rankings": rows, "notes": notes})

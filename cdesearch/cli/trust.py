@@ -37,8 +37,7 @@ def trust(
     if request.model is not None:
         typer.echo(f"model   {printable(request.model)}")
     if request.server is not None:
-        has_key = os.environ.get(KEY)
-        sent = f"texts of the indexed files, your queries{f' and the key in ${KEY}' if has_key else ''}"
+        sent = f"texts of the indexed files, your queries{f' and the key in ${KEY}' if os.environ.get(KEY) else ''}"
         typer.echo(f"sends   {sent} to {printable(request.server)}")
     for source in request.folders:
         typer.echo(f"reads   {printable(source)}")

@@ -111,8 +111,7 @@ def owners_of(pairs: Sequence[Pair]) -> Tensor:
 
 def teacher_of_pairs(pairs: Sequence[Pair], temperature: float) -> Tensor:
     """(B, D) logits from the scores of the pairs, over `temperature`; documents of other pairs have probability 0."""
-    owners = owners_of(pairs)
-    own = torch.arange(len(pairs))[:, None] == owners
+    own = torch.arange(len(pairs))[:, None] == owners_of(pairs)
     scores = [pair.scores[0] for pair in pairs] + [score for pair in pairs for score in pair.scores[1:]]
     return torch.where(own, torch.tensor(scores) / temperature, UNKNOWN)
 
@@ -169,8 +168,7 @@ def make_windows(
     windows: list[list[int]] = []
     used = 0
     for row in order:
-        continues = bool(windows) and numbers[windows[-1][0]] == numbers[row] and used + lengths[row] <= limit
-        if not continues:
+        if not windows or numbers[windows[-1][0]] != numbers[row] or used + lengths[row] > limit:
             windows.append([])
             used = 0
         windows[-1].append(row)

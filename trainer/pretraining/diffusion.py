@@ -161,8 +161,7 @@ class SequenceLearner:
             network = new_network(recipe.network, tokenizer.get_vocab_size(with_added_tokens=True), recipe.run.seed)
         self._network = network.to(device).train()
         self.modules: dict[str, nn.Module] = {"network": network}
-        size = network.transformer.config.vocab_size
-        vocabulary = Vocabulary.of(tokenizer, size, recipe.objective.mask_token)
+        vocabulary = Vocabulary.of(tokenizer, network.transformer.config.vocab_size, recipe.objective.mask_token)
         self._mask = vocabulary.mask
         separator = (*vocabulary.closing, *vocabulary.opening, *sorted(tokenizer.get_added_tokens_decoder()), 0)[0]
         length, seed = recipe.learning.max_tokens, recipe.run.seed

@@ -52,8 +52,7 @@ def pretrain(recipe: PretrainingRecipe, display: Display, *, resume: bool = Fals
         display.note(f"{counted(len(documents), 'document')} with {len(documents.passages.values):,} tokens")
         torch.manual_seed(recipe.run.seed)
         learner: Learner = (MaskedLearner if recipe.is_masked else SequenceLearner)(recipe, documents, device)
-        run = PretrainingRun(recipe, learner, documents.digest, display, resume=resume)
-        run.go(device)
+        PretrainingRun(recipe, learner, documents.digest, display, resume=resume).go(device)
         display.note(f"Writing {out / 'checkpoint'}")
         learner.save(out)
         return out / "checkpoint"

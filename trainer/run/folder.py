@@ -88,8 +88,7 @@ def locked(folder: Path, setting: str) -> Iterator[None]:
 
 def check_named(recipe: Recipe) -> None:
     """Raise InputError for a domain that no pair file has, ModelError for a surrogate or teacher that is none."""
-    files = domain_files(recipe.data.pairs)
-    domains = list(map(domain_name, files))
+    domains = list(map(domain_name, domain_files(recipe.data.pairs)))
     if unknown := sorted(set(recipe.data.held_out_domains) - set(domains)):
         raise InputError(
             f"data.held_out_domains names {', '.join(unknown)}, which data.pairs does not have.",

@@ -191,12 +191,10 @@ class GradCache:
             return pool_chunks(states.float(), belongs * weights[text.ids][:, None])
 
         shape = windows.n_chunks, self.model.config.backbone.dimension
-        passing = Passing(self._device, windows.micro_batch(self._micro_batch), shape)
-        return CachedPass(embed, windows.tokens, passing)
+        return CachedPass(embed, windows.tokens, Passing(self._device, windows.micro_batch(self._micro_batch), shape))
 
     def _passing(self) -> Passing:
-        shape = (self.model.config.backbone.dimension,)
-        return Passing(self._device, self._micro_batch, shape, packs=self._packs)
+        return Passing(self._device, self._micro_batch, (self.model.config.backbone.dimension,), packs=self._packs)
 
     def _cast(self) -> torch.autocast | nullcontext[None]:
         if self._precision == torch.float32:

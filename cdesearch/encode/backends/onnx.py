@@ -91,8 +91,7 @@ class OnnxRuntime:
 
 def export_precision(folder: Path) -> str:
     """`int8` if the graphs of an export folder multiply quantised matrices, else `fp32`; raises OSError."""
-    graph = (folder / "second_stage.onnx").read_bytes()
-    return "int8" if b"MatMulInteger" in graph else "fp32"
+    return "int8" if b"MatMulInteger" in (folder / "second_stage.onnx").read_bytes() else "fp32"
 
 
 def _open(file: Path) -> Any:
