@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from cdesearch.encode.length_batches import split_windows, truncated
 from trainer.data.pairs.reading import Pair
 
 UNKNOWN = -1e4  # a teacher's logit of a document that it has not scored: probability 0
@@ -129,13 +131,11 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int
     return padded([np.asarray(row) for row in token_rows(tokenizer, texts, prefix, limit)])
 
 
-def token_rows(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Iterator[list[int]]:
+def token_rows(tokenizer: Tokenizer, texts: Sequence[str], prefix: str, limit: int) -> Iterator[Sequence[int]]:
     """The ids of each prefixed text, truncated to `limit` tokens; the closing special token is kept."""
     for start in range(0, len(texts), TOKENIZED_AT_ONCE):
         some = [prefix + text for text in texts[start : start + TOKENIZED_AT_ONCE]]
-        for encoding in tokenizer.encode_batch_fast(some):
-            row = encoding.ids
-            yield row if len(row) <= limit else [*row[: limit - 1], row[-1]]
+        yield from (truncated(encoding.ids, limit, 1) for encoding in tokenizer.encode_batch_fast(some))
 
 
 def padded(rows: Sequence[NDArray[Any]]) -> Tokens:
@@ -166,13 +166,10 @@ def make_windows(
     numbers = siblings.tolist()
     order = sorted(np.unique(copies).tolist(), key=lambda row: (numbers[row], places[row], row))
     windows: list[list[int]] = []
-    used = 0
-    for row in order:
-        if not windows or numbers[windows[-1][0]] != numbers[row] or used + lengths[row] > limit:
-            windows.append([])
-            used = 0
-        windows[-1].append(row)
-        used += lengths[row]
+    for _, document in groupby(order, numbers.__getitem__):
+        rows = list(document)
+        divided = split_windows([lengths[row] for row in rows], limit, 0)
+        windows += [[rows[place] for place in window] for window in divided]
     n_chunks = max(map(len, windows))
     at = np.zeros(len(lengths), np.int64)
     for number, window in enumerate(windows):
