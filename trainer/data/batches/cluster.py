@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from cdesearch.context.vectors import Floats
+from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.errors import InputError
 from trainer.data.store import Integers, random_stream
 
@@ -62,8 +62,7 @@ def cluster_documents(document_ids: Sequence[str], queries: Floats, documents: F
     names, assignment = np.unique(np.asarray(document_ids), return_inverse=True)
     sums = np.zeros((len(names), 2 * queries.shape[1]), np.float32)
     np.add.at(sums, assignment, np.hstack([queries, documents]))
-    unit = sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-9)
-    return Clusters(assignment.astype(np.int64), unit)
+    return Clusters(assignment.astype(np.int64), to_unit(sums))
 
 
 @dataclass(frozen=True, slots=True)
