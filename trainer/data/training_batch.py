@@ -13,6 +13,7 @@ from torch import Tensor
 
 from cdesearch.encode.length_batches import split_windows, truncated
 from trainer.data.pairs.reading import Pair
+from trainer.data.store import Integers
 
 UNKNOWN = -1e4  # a teacher's logit of a document that it has not scored: probability 0
 TOKENIZED_AT_ONCE = 64  # texts; until it is truncated, an encoding holds a whole text at a hundred bytes per token
@@ -147,16 +148,14 @@ def padded(rows: Sequence[NDArray[Any]]) -> Tokens:
     return Tokens(torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64)))
 
 
-def first_copies(texts: Sequence[str], siblings: Tensor) -> NDArray[np.int64]:
+def first_copies(texts: Sequence[str], siblings: Tensor) -> Integers:
     """(D,) the number of the first text that equals each text and is of the same document; `siblings` (D,)."""
     first: dict[tuple[int, str], int] = {}
     keys = zip(siblings.tolist(), texts, strict=True)
     return np.array([first.setdefault(key, number) for number, key in enumerate(keys)], np.int64)
 
 
-def make_windows(
-    chunks: Tokens, siblings: Tensor, places: Sequence[int], copies: NDArray[np.int64], limit: int
-) -> Windows:
+def make_windows(chunks: Tokens, siblings: Tensor, places: Sequence[int], copies: Integers, limit: int) -> Windows:
     """The windows of D chunks, with at most `limit` tokens each; a longer chunk is a window of its own.
 
     `siblings` (D,) are equal for chunks of one document, and `places` (D,) order them. A chunk that equals an earlier

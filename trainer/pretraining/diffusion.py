@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
@@ -93,7 +92,7 @@ def save_network(network: PplxNetwork, tokenizer: Path, folder: Path) -> None:
 class TokenWindows:
     """W windows (W, L) of tokens. The sequences of any step follow from the seed and the step alone."""
 
-    ids: NDArray[np.int64]
+    ids: Integers
     seed: int
 
     @classmethod

@@ -42,7 +42,7 @@ class TokenDocuments:
     def __len__(self) -> int:
         return len(self.documents)
 
-    def passages_of(self, document: int) -> list[NDArray[np.int64]]:
+    def passages_of(self, document: int) -> list[Integers]:
         return [ids.astype(np.int64) for ids in self.passages.at(self.documents.at([document])[0])]
 
     def divided(self, held_out: float, seed: int) -> tuple[Integers, Integers]:

@@ -42,7 +42,7 @@ class OnnxRuntime:
     def precision(self) -> str:
         return export_precision(self._folder)
 
-    def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
+    def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         inputs: dict[str, Any] = {"input_ids": input_ids}
         if self._first is not self._second:
             vectors: Floats = _run(self._first, ["vectors"], inputs)[0]
@@ -69,15 +69,11 @@ class OnnxRuntime:
         keys, values = _run(self._cache, ["keys", "values"], {"vectors": vectors, "is_null": is_null})
         return keys, values
 
-    def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> tuple[Floats, Floats]:
+    def second_stage(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> tuple[Floats, Floats]:
         vectors, states = _run(self._second, ["vectors", "states"], self._inputs(input_ids, mask, context))
         return vectors, states @ projection(states.shape[-1])
 
-    def _inputs(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
-    ) -> dict[str, Any]:
+    def _inputs(self, input_ids: Integers, mask: Integers, context: EncodingContext) -> dict[str, Any]:
         inputs: dict[str, Any] = {
             "input_ids": input_ids,
             "weights": context.inputs.token_weights[input_ids] * mask.astype(np.float32),

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from cdesearch.context.context import EncodingContext
 from cdesearch.context.vectors import Floats
+from cdesearch.encode.length_batches import Integers
 from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.backbones.bert import pool_spans
@@ -48,7 +49,7 @@ class TorchRuntime:
         return self._network if self._device.type == "cpu" else None
 
     @torch.inference_mode()
-    def first_stage(self, input_ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Floats:
+    def first_stage(self, input_ids: Integers, mask: Integers) -> Floats:
         ids, text_mask = self._put(input_ids), self._put(mask)
         return _floats(pool_spans(self._network.first_stage(ids.flatten(0, 1), text_mask.flatten(0, 1)), text_mask))
 
@@ -59,7 +60,7 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def second_stage(
-        self, input_ids: NDArray[np.int64], mask: NDArray[np.int64], context: EncodingContext
+        self, input_ids: Integers, mask: Integers, context: EncodingContext
     ) -> tuple[Floats, Floats | None]:
         ready = self._on_device(context)
         ids, text_mask = self._put(input_ids), self._put(mask)
@@ -73,7 +74,7 @@ class TorchRuntime:
         return vectors, _floats((states @ signs).unflatten(0, ids.shape[:2]))
 
     @torch.inference_mode()
-    def second_stage_chunks(self, input_ids: NDArray[np.int64], belongs: Floats, context: EncodingContext) -> Floats:
+    def second_stage_chunks(self, input_ids: Integers, belongs: Floats, context: EncodingContext) -> Floats:
         ready, ids = self._on_device(context), self._put(input_ids)
         pooled = self._network.pooled_chunks(ids, self._put(belongs), ready.token_weights[ids], ready.prepared)
         return _floats(statistics_head(pooled, ready.shift, ready.projection))
