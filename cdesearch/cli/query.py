@@ -9,14 +9,7 @@ from pathlib import Path
 
 from cdesearch.cli.exits import DONE, NO_HITS
 from cdesearch.cli.hits.grouping import UNLIKELY, HitGroup, group_hits, search_for_groups, without_unlikely
-from cdesearch.cli.hits.render import (
-    Shown,
-    as_percentage,
-    nothing_found,
-    result_as_json,
-    show_grep_lines,
-    show_plain,
-)
+from cdesearch.cli.hits.render import Shown, as_percentage, nothing_found, result_as_json, show_grep_lines, show_plain
 from cdesearch.cli.kept_server import keep_server
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import IndexNotFoundError
