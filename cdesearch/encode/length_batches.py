@@ -142,9 +142,7 @@ def run_parallel(function: Callable[[Input], Output], inputs: Sequence[Input], w
         return
     pool = ThreadPoolExecutor(workers)
     try:
-        running = deque(pool.submit(function, one) for one in inputs)
-        while running:
-            yield running.popleft().result()
+        yield from pool.map(function, inputs)
     finally:
         pool.shutdown(cancel_futures=True)
 
