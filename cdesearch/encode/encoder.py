@@ -18,7 +18,6 @@ from cdesearch.encode.length_batches import (
     ModelTokens,
     Output,
     join_chunks,
-    run_batches,
     run_parallel,
     split_windows,
 )
@@ -256,9 +255,9 @@ class Encoder:
         ids = self._tokens.ids([prefix + text for text in texts])
         runtime = self._runtime
         n_tokens = 0 if alone else runtime.tokens_per_batch
-        return run_batches(
-            self._tokens.batches(ids, prefix, n_tokens, runtime.pads, prefix_rows), network, runtime.workers
-        )
+        batches = self._tokens.batches(ids, prefix, n_tokens, runtime.pads, prefix_rows)
+        outputs = run_parallel(lambda batch: network(batch.ids, batch.mask), batches, runtime.workers)
+        return zip((batch.indices for batch in batches), outputs, strict=True)
 
     def _empty(self, n_texts: int, context: EncodingContext | None) -> Floats:
         """An array (n, d) for the vectors of texts in a context."""

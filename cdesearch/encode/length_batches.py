@@ -147,15 +147,6 @@ def run_parallel(function: Callable[[Input], Output], inputs: Sequence[Input], w
         pool.shutdown(cancel_futures=True)
 
 
-def run_batches(
-    batches: Sequence[TextBatch], network: Callable[[Integers, Integers], Output], workers: int
-) -> Iterator[tuple[Integers, Output]]:
-    """Text indices and output of every batch, in order; `workers` threads compute batches in parallel."""
-    outputs = run_parallel(lambda batch: network(batch.ids, batch.mask), batches, workers)
-    for batch, output in zip(batches, outputs, strict=True):
-        yield batch.indices, output
-
-
 @contextmanager
 def reporting_failure(cause: str) -> Iterator[None]:
     """Replace any error of the tokenizers library, which raises bare Exception and panics, by a ModelError."""
