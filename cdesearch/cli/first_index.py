@@ -70,9 +70,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool, is_whole: bool 
     if current.exists() and Index(current.parent).manifest.is_complete:
         process.wait()  # it is about to end
     elif process.returncode is None:
-        sys.stderr.write(
-            f"The index is completed in the background (process {process.pid}). This answer is by words.\n"
-        )
+        _say(f"The index is completed in the background (process {process.pid}). This answer is by words.")
 
 
 def _unsuitable(folder: Path) -> str | None:
@@ -99,7 +97,7 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
         limit = f"A query indexes at most {MOST_FILES:,} files and {MOST_MB} MB without a question; there are {amount}."
         remedy = f"Run `cdesearch index {printable(shlex.quote(str(folder)))}` first. {limit}"
         raise IndexNotFoundError(missing.cause, remedy)
-    sys.stderr.write(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.\n")
+    _say(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.")
     return True
 
 
@@ -117,4 +115,9 @@ def _relay(output: TextIO) -> None:
     for line in output:
         if not line.startswith(HINT):
             sys.stderr.write(line)
+    sys.stderr.flush()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

@@ -211,3 +211,4 @@ def note_outer_index(nearest: Index) -> None:
 
 def _note(line: str) -> None:
     sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
