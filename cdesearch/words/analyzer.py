@@ -6,7 +6,7 @@ splits the result at spaces, and compares the pieces as they are.
 | In a text | Its words |
 |---|---|
 | `Houses` | `hous`: the stem; function words of the language of the text are left out |
-| `colours`, `mice` | in English, those of `color` and `mouse` |
+| `colours` | in English, those of `color`; a query for `mouse` also asks for `mice` |
 | `Häuser` | `haus`, `hauser`: the stem, and outside English also the word, so that no query has to know the language |
 | `cancelShipment`, `cancel_shipment` | `cancelship`, `cancel`, `shipment`: the whole, and its parts |
 | `cancel\\_shipment`, `can**cel**` | those of `cancel_shipment`; also those of `cancel` |
@@ -59,7 +59,7 @@ from cdesearch.words.scripts import (
     without_article,
     without_prefixes,
 )
-from cdesearch.words.stems import folded, stems
+from cdesearch.words.stems import folded, other_numbers, stems
 from cdesearch.words.stop_words import STOP_WORDS
 
 LONGEST = 128  # characters of a word; digests of SHA-512 have so many
@@ -71,7 +71,6 @@ DATE = 2.0  # the weight of a date whose month is a word: texts that write it in
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, a beginning or an end
 
 EMOJI = "\u231a\u231b\u23e9-\u23fa\u25b6\u25c0\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff"
-FLAG = "[\U0001f1e6-\U0001f1ff]{2}"
 _LETTER = (
     r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
@@ -83,7 +82,9 @@ _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 def _runs(letter: str) -> re.Pattern[str]:
     phone = rf"(?<!\w)(?=[+(\d]){PHONE}(?![\w-]|[.,:/]\d)"
     special = rf"(?<!{letter})(?:{ACCOUNT}|{GROUPS}|{MAC}|{_LANGUAGE.pattern})(?!{letter})"
-    return re.compile(rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*|{FLAG}|[{EMOJI}]")
+    return re.compile(
+        rf"{phone}|{special}|(?<!\w){TIMESTAMP}|{letter}+(?:{_JOINT}{letter}+)*|[\U0001f1e6-\U0001f1ff]{{2}}|[{EMOJI}]"
+    )
 
 
 _ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
@@ -138,6 +139,8 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                 own[word] = max(weight, own.get(word, 0.0))
         if run.isalpha() and own and not UNSPACED.search(run):
             own.setdefault(folded(run.lower()), 1.0)
+            for other in other_numbers(run.lower()):
+                own.setdefault(other, POSSIBLE)
             # Two letters, such as ue, may be written as an umlaut, and an umlaut as two letters.
             for other in dict.fromkeys((_UMLAUT.sub(r"\1", run.lower()), run.lower().translate(_TWO_LETTERS))):
                 for word in (*stems(other, ENGLISH), other):

@@ -228,10 +228,6 @@ def test_an_umlaut_may_be_two_letters_in_any_language(query, text):
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("child", "children"),
-        ("wolf", "Wolves"),
-        ("matrix", "matrices"),
-        ("criterion", "criteria"),
         ("color", "colours"),
         ("neighborhood", "neighbourhood"),
         ("favorite", "favourites"),
@@ -246,13 +242,20 @@ def test_an_umlaut_may_be_two_letters_in_any_language(query, text):
         ("defense", "defence"),
     ],
 )
-def test_english_words_have_one_form_in_britain_and_america_and_for_one_and_many(one, other):
+def test_english_words_have_one_form_in_britain_and_america(one, other):
     assert text_words(one, "en") == text_words(other, "en") != text_words(other, "de")
 
 
 @pytest.mark.parametrize(
+    ("one", "other"), [("child", "children"), ("wolf", "Wolves"), ("matrix", "matrices"), ("criterion", "criteria")]
+)
+def test_a_query_for_one_also_asks_for_many_and_the_reverse(one, other):
+    assert text_words(one, "en") in query_words(other, ["en"]) and text_words(other, "en") in query_words(one, ["en"])
+
+
+@pytest.mark.parametrize(
     ("one", "other"),
-    [("paradise", "parade"), ("expertise", "expert"), ("improvise", "improve"), ("vertices", "vertical")],
+    [("paradise", "parade"), ("expertise", "expert"), ("improvise", "improve")],
 )
 def test_other_words_do_not_become_one(one, other):
     assert not finds(one, other)
