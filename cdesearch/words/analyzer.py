@@ -139,8 +139,7 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
                 own[word] = max(weight, own.get(word, 0.0))
         if run.isalpha() and own and not UNSPACED.search(run):
             own.setdefault(folded(run.lower()), 1.0)
-            for other in other_numbers(run.lower()):
-                own.setdefault(other, POSSIBLE)
+            own = dict.fromkeys(other_numbers(run.lower()), POSSIBLE) | own
             # Two letters, such as ue, may be written as an umlaut, and an umlaut as two letters.
             for other in dict.fromkeys((_UMLAUT.sub(r"\1", run.lower()), run.lower().translate(_TWO_LETTERS))):
                 for word in (*stems(other, ENGLISH), other):
