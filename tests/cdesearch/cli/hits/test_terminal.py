@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 from cdesearch.cli.hits.opening import remembered
 from cdesearch.cli.hits.terminal import excerpt, fitted
+from cdesearch.cli.kept_server import ANSWER
 
 WORDS = ["ash", "barn", "cloud", "door", "earth", "field", "gate", "hill", "iron", "jar", "kite", "lamp", "mill"]
 PROSE = " ".join(f"word{n}" for n in range(200)) + " the owl hoots " + " ".join(f"end{n}" for n in range(200))
@@ -55,6 +56,9 @@ def on_terminal(docs, tmp_path, monkeypatch):
     if sys.platform == "win32":
         pytest.skip("there are no pseudo-terminals")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "config" / "cdesearch").mkdir(parents=True)
+    (tmp_path / "config" / "cdesearch" / ANSWER).write_text("no")  # so that no query asks a question
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("PAGER", "LESS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
