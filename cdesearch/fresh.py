@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cdesearch.search.together import Together
 
 SECONDS = 0.5  # in which the files of an index must have been checked
-LONG_SECONDS = 0.05  # of a look at the files
+LONG_SECONDS = 0.05  # a look at the files that takes longer is not repeated with each search
 AGAIN_SECONDS = 0.3
 WHOLE_SECONDS = 600.0  # until the files are looked at although no change was reported
 UNCHECKED = (

@@ -221,7 +221,7 @@ def _scores_of_model(
 
     assert mining.model is not None
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    encoder = open_surrogate(mining.model, device).truncated_to(128)
+    encoder = open_surrogate(mining.model, device).truncated_to(128)  # tokens of a text
     texts = [pair.query for pair in pairs]
     advance = display.stage(f"Vectors of {name}", len(texts) + len(answers.texts))
     queries = surrogate_vectors(name, texts, "query", encoder, work, advance)

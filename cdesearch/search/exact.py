@@ -36,6 +36,9 @@ _BETWEEN = (
     r"(?:[\\*_~`=+/!%|#>;\[\]\s·]|--|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
     r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||&nbsp;)*"
 )
+# What may be between two words of a phrase, in the condition for its candidates, of which `count` decides. It has no
+# `\W`, because LanceDB refuses a pattern in which that class is repeated often.
+_ANY_SIGNS = r"(?:[^0-9A-Za-z]|<[^<>]*>|\]\([^()]*\))+"
 _KEPT = re.compile(r"([\\*_~`=+/!%|#>;\[\]\s·]*)([^\\*_~`=+/!%|#>;\[\]\s·])")
 # The end of a line that a backslash continues, and what marks the next one as a comment or a quotation
 _LINE_END = re.compile(r"\\?\n(?:(?:[ \t]*(?:[#>;*%!/]|--))+[ \t]+|[ \t>]*)")
@@ -111,7 +114,7 @@ class ExactTerm:
         """The SQL condition on the column `text` for the chunks that may contain the term."""
         expression = ("(?i)" if self._flags else "") + (self._loose if self.is_phrase else self._words)
         if self._is_of_words:
-            expression += "|" + f"{_BETWEEN[:-1]}+".replace(r"\s", r"\W").join(_sequence(self.text).split())
+            expression += f"|{_ANY_SIGNS.join(_sequence(self.text).split())}"
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def is_name_of(self, path: str) -> bool:
@@ -161,6 +164,7 @@ class ExactTerm:
         return self.is_phrase and bool(_PHRASE.fullmatch(self.text)) and not UNSPACED.search(self.text)
 
     def _has_words(self, text: str) -> bool:
+        """Whether a text has the words of a phrase of words, in any order."""
         lower = text.casefold()
         return self._is_of_words and all(word in lower for word in _sequence(self.text).split())
 

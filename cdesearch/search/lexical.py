@@ -11,7 +11,7 @@ import numpy as np
 
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
-from cdesearch.search.exact import MAX_CHARACTERS, ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
 from cdesearch.search.fusion import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
@@ -69,9 +69,8 @@ def lexical_hits(index: Index, query: str, condition: str | None, columns: Seque
     `condition` is SQL.
     """
     terms = exact_terms(query)
-    if (
-        not terms and len(query) <= MAX_CHARACTERS and not searched_words(index, query)
-    ):  # of words that full text ignores, the order tells something
+    if not terms and demands_phrases(query) and not searched_words(index, query):
+        # Full text ignores all words of the query, so their order decides.
         terms = (ExactTerm(" ".join(query.split()), is_phrase=True),)
     exact = {term: exact_hits(index, term, query, condition, columns) for term in terms}
     found = read_candidates(index, text_search(index, query), ["_score", "words", *columns], limit, condition)

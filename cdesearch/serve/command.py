@@ -129,10 +129,8 @@ def _serve(folders: Sequence[Place | None], settings: ServeSettings, socket: Pat
 def _start(folders: Sequence[Place | None], settings: ServeSettings, options: Mapping[str, str]) -> str:
     """Start this command in the background, and return a line with the address of the server."""
     found = [Index.open(folder).place for folder in folders]
-    options = {"--host": settings.host, "--port": str(settings.port or 0), **options}
-    arguments = [f"{name}={value}" for name, value in options.items()]
-    if settings.port is None:
-        arguments.append("--socket-only")
+    arguments = [f"{name}={value}" for name, value in {"--host": settings.host, **options}.items()]
+    arguments.append("--socket-only" if settings.port is None else f"--port={settings.port}")
     if settings.watch is not None:
         arguments.append("--watch" if settings.watch else "--no-watch")
     return start_in_background(found, [*arguments, "--", *map(str, found)], settings.token)

@@ -99,7 +99,7 @@ def where(address: str) -> str:
 
 
 def stop_kept(folders: Sequence[Place]) -> None:
-    """Stop the servers of these indexes that listen on no port, such as a query starts them: another takes over."""
+    """Stop the servers of these indexes that listen on no port, as queries start them, before another one starts."""
     for folder in folders:
         record = _begun(folder)
         if record is not None and not record.address:

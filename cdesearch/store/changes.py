@@ -55,7 +55,7 @@ def _differs(index: Index) -> bool:
                 return True
         elif _file_differs(known.pop(path, None), source.stat()):
             return True
-    return any(file.outcome == "indexed" or _name(path) in RULES for path, file in known.items())
+    return any(file.outcome == "indexed" or path.rpartition("/")[2] in RULES for path, file in known.items())
 
 
 def _folder_differs(top: Path, shown: str, known: dict[str, FileRecord], updated: int) -> bool:
@@ -84,10 +84,6 @@ def _folder_differs(top: Path, shown: str, known: dict[str, FileRecord], updated
                 elif _file_differs(record, entry.stat(follow_symlinks=False)):
                     return True
     return False
-
-
-def _name(path: str) -> str:
-    return path.rpartition("/")[2]
 
 
 def _file_differs(record: FileRecord | None, found: os.stat_result) -> bool:

@@ -17,6 +17,12 @@ MOST_FAILED = 10  # parts of a file that may end a worker, until all parts after
 LEAST = 100  # characters for which a document in a part counts at least
 MAX_TITLE = 500  # characters of a title or heading; every chunk stores its titles
 
+# The mark of a note after a word, with or without a sign, or after a year, and not after a unit such as km. Those of
+# endnotes are small Roman numbers.
+NOTE_MARK = re.compile(
+    r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
+    r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
+)
 _NUMBER = re.compile(r"\.(?:(?:log|out|err)[-_])?\d[\dt:_-]*")
 _DELIVERED = re.compile(r"\d{9,11}\.(?:\d+(?:_\d+)?|(?:[A-Z][0-9A-Fa-f]+)+)\.")  # with the time, and a number
 

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from cdesearch.store.schema import Inline
-from indexer.formats.format import MAX_TITLE, Anchor
-from indexer.formats.pdf_segments import MARK_AFTER
+from indexer.formats.format import MAX_TITLE, NOTE_MARK, Anchor
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -212,7 +211,7 @@ class Writer:
         is_link = any("#" in (one.attributes.get("href") or "") for one in chain[:-1])
         if node.tag == "sup" and not is_link:
             is_word = before[-1] in CLOSING or len(before.split()[-1]) > MAX_UNIT  # not a power, as in kg2
-            return is_word and bool(MARK_AFTER.match(before + mark[:9], len(before))) and mark[-1:].isalnum()
+            return is_word and bool(NOTE_MARK.match(before + mark[:9], len(before))) and mark[-1:].isalnum()
         return is_link and mark.isdigit() and len(mark) < 4 and (node.tag == "sup" or before[-1:].isalpha())
 
     def _before(self) -> str:

@@ -12,6 +12,8 @@ from math import hypot, pi
 from typing import Any, NamedTuple, Self
 from unicodedata import bidirectional
 
+from indexer.formats.format import NOTE_MARK
+
 _FROM_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff"  # Hebrew, Arabic and their neighbours
 RIGHT_WORD = re.compile(f"[{_FROM_RIGHT}]+")
 RIGHT_WORD_OR_SIGNS = re.compile(rf"[{_FROM_RIGHT}]+|(?<=[{_FROM_RIGHT}])[^\w.,:/+#$%\-{_FROM_RIGHT}]{{2,}}")
@@ -92,11 +94,6 @@ N_SAMPLED, MIN_GAPS = 8, 3  # lines of a page are divided at wide gaps if so man
 
 _LINE = re.compile(rf"[^\s{HYPHEN}](?:[^\r\n{HYPHEN}]*[^\s{HYPHEN}])?{HYPHEN}?")
 _MARK = re.compile(r"\d{1,3}(?=[^\W\d_])")  # of a footnote
-# After a word, with or without a sign, or a year, and not after a unit such as km; endnotes have small Roman numbers
-MARK_AFTER = re.compile(
-    r"(?:(?:(?<=[^\W\d_]{2})(?<!\b[cdkmnµμ]m)(?<!\bft)(?<!\bin)|(?<=[^\W\d_]{3}[.,;:!?)\u201d\u2019\"])"
-    r"|(?<=\b(?:19|20)\d\d)|(?<=%))\d{1,3}|(?<=[^\W\d_]{3})[ivx]{1,4})(?!\w)"
-)
 _PAGE_NUMBER = re.compile(r"\S*\d|[ivxlc]+")
 _BLANKS = re.compile(r"\s+")
 # Of fonts without names for their characters, as LaTeX makes, pdfium returns the codes of ff, fi, fl, ffi and ffl.
@@ -232,7 +229,7 @@ class _Places:
         is_bold = self._is_bold(first) and self._is_bold(last)
         text = self._text[slice(*span)]
         # A raised number would be a part of the word before it, or of the first word of the note.
-        text = MARK_AFTER.sub(
+        text = NOTE_MARK.sub(
             lambda mark: " " * self._is_raised(first + mark.start(), first + mark.start() - 1) + mark[0], text
         )
         if (mark := _MARK.match(text)) and self._is_raised(first, first + mark.end()):

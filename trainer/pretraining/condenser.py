@@ -150,7 +150,7 @@ class MaskedLearner:
         self.condenser = Condenser(self._model.second_stage.backbone, head).to(device).train()
         for module in self.condenser.modules():
             if isinstance(module, nn.Dropout):
-                module.p = 0.1
+                module.p = 0.1  # as in BERT
         self.condenser.backbone.tokens.requires_grad_(not recipe.model.freeze_tokens)
         self.modules: dict[str, nn.Module] = {"network": self.condenser.backbone, "head": head}
         self._contrasts = recipe.objective.kind == "cocondenser"

@@ -45,6 +45,8 @@ def paths(searcher, query, mode="text", k=10, path=None):
 def test_words_that_full_text_ignores_are_sought_in_their_order(searcher):
     assert paths(searcher, "to be or not to be") == ["hamlet.md"] and not paths(searcher, "to be or to not be")
     assert paths(searcher, "to be or not to be", "hybrid")[0] == "hamlet.md"
+    for long in ("a " * 99, f'"{"a " * 98}a"'):
+        assert not paths(searcher, long)
 
 
 def test_the_definition_comes_before_uses_and_uses_before_the_words(searcher):
