@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from cdesearch.context.vectors import Floats
 from cdesearch.search.nearest import chunks_per_part
+from cdesearch.store.guard import TABLES
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
@@ -30,6 +32,8 @@ from cdesearch.words.analyzer import LONGEST
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
 LONGEST_WORD = 4 * LONGEST  # bytes
+WORD_COLUMNS = ("words", "names")
+WORD_SEGMENTS_FROM = 50_000  # chunks: below, LanceDB writes the index of words in less time than pylance takes
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
 # A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
 # with fewer than so many times the chunks that it adds. That leaves three or four on average.
@@ -101,6 +105,7 @@ class Tables:
         from lancedb.index import LabelList
 
         self._join_segments()
+        self._index_new_words()
         # Versions are dropped before indexes are merged, so the second call drops what the first one has replaced.
         for _ in range(2):  # no other process has this generation open
             self.chunks.optimize(cleanup_older_than=timedelta(milliseconds=1), delete_unverified=True)
@@ -109,7 +114,7 @@ class Tables:
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name for index in self.chunks.list_indices()}
-        for column in ("words", "names"):
+        for column in WORD_COLUMNS:
             if f"{column}_idx" not in indexes:
                 self._index_words(column)
         if "fields_idx" not in indexes:
@@ -147,6 +152,25 @@ class Tables:
             max_token_length=LONGEST_WORD + 1,  # the first length that is left out
         )
         self.chunks.create_index(column, config=config, name=f"{column}_idx", replace=True)
+
+    def _index_new_words(self) -> None:
+        """Give the words of new chunks a segment of their own in a large index, if pylance is installed.
+
+        LanceDB joins them with the last segment, which without pylance is the whole index: seconds for each update.
+        """
+        for column in WORD_COLUMNS:
+            known = self.chunks.index_stats(f"{column}_idx")
+            if known is None or not known.num_unindexed_rows or known.num_indexed_rows < WORD_SEGMENTS_FROM:
+                continue
+            if find_spec("lance") is None:
+                return
+            import lance
+
+            dataset = lance.dataset(str(self._generation / TABLES / "chunks.lance"))
+            sizes = dataset.stats.index_stats(f"{column}_idx")["num_indexed_rows_per_delta"]
+            joined = segments_to_join(sizes[::-1], known.num_unindexed_rows)  # the last ones, which are the smallest
+            dataset.optimize.optimize_indices(num_indices_to_merge=joined, index_names=[f"{column}_idx"])
+            self.chunks.checkout_latest()
 
     def _join_segments(self) -> None:
         """Add some chunks again, or drop the index of vectors, so that it has few segments after this update."""

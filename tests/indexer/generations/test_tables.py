@@ -27,8 +27,13 @@ def add(tables, numbers, vector=vector):
     tables.add(rows, np.stack([vector(number) for number in numbers]), [b""] * len(numbers))
 
 
-def n_segments(tables):
-    return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get("vector_idx", 0)
+def n_segments(tables, name="vector_idx"):
+    return {index.name: index.num_segments for index in tables.chunks.list_indices()}.get(name, 0)
+
+
+def found_by_words(tables, number):
+    search = tables.chunks.search(str(number), query_type="fts", fts_columns="words")
+    return [int(row["id"], 16) for row in search.limit(3).select(["id"]).to_list()]
 
 
 def segment_files(tables, folder):
@@ -75,6 +80,24 @@ def test_updates_keep_the_large_segment_and_never_have_many_small_ones(tables, v
     assert tables.chunks.index_stats("words_idx").num_unindexed_rows == 0
 
 
+def test_updates_of_a_large_index_never_write_most_of_its_words_again(tables, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "WORD_SEGMENTS_FROM", 300)
+    postings = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("part_*_invert.lance")}
+    for update in range(9):
+        tables.delete([f"{update:032x}"])
+        add(tables, [1000 + 3 * update + more for more in range(3)])
+        tables.finish()
+        assert 2 <= n_segments(tables, "words_idx") <= 4
+        assert tables.chunks.index_stats("words_idx").num_unindexed_rows == 0
+    assert all(file.stat().st_mtime_ns == time for file, time in postings.items())
+    for number in [9, 399, *range(1000, 1027)]:
+        assert found_by_words(tables, number) == [number]
+    assert not found_by_words(tables, 8)
+    add(tables, range(2000, 2090))
+    tables.finish()
+    assert n_segments(tables, "words_idx") == 1
+
+
 def test_the_largest_segment_is_built_again_when_a_fifth_of_the_chunks_is_new(tables, tmp_path):
     (large,) = segment_files(tables, tmp_path)
     add(tables, range(1000, 1090))
@@ -101,6 +124,4 @@ def test_after_updates_every_chunk_is_found_once_by_its_vector_and_by_its_text(t
         search = tables.chunks.search(vectors.sought(vector(number)), vector_column_name=vectors.searched)
         nearest = search.distance_type(vectors.distance).nprobes(10).limit(3).select(["id"]).to_list()
         assert [int(row["id"], 16) for row in nearest].count(number) == 1 and int(nearest[0]["id"], 16) == number
-        search = tables.chunks.search(str(number), query_type="fts", fts_columns="words")
-        found = search.limit(3).select(["id"]).to_list()
-        assert [int(row["id"], 16) for row in found] == [number]
+        assert found_by_words(tables, number) == [number]
