@@ -7,6 +7,7 @@ Texts in scripts without spaces are divided into pieces.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from cdesearch.words.scripts import HIRAGANA, UNSPACED, grams, without_article
 
@@ -14,6 +15,7 @@ SHINGLE = 5  # the number of words of a shingle
 STEM = 4  # the minimum number of letters that two forms of a word have in common
 
 TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # most texts have few other letters
 _DIGIT = re.compile(r"\d")
 _ADVERB = re.compile(r"\w\w(?:out|up|off)s?$")  # the second part of an English noun
 
@@ -79,9 +81,12 @@ def folded(text: str) -> str:
 
 def without_accents(word: str) -> str:
     """A word without accents."""
-    if word.isascii():
-        return word
-    decomposed = unicodedata.normalize("NFD", word)
+    return _NOT_ASCII.sub(lambda run: _without_marks(run[0]), word)
+
+
+@lru_cache(maxsize=1_000)
+def _without_marks(run: str) -> str:
+    decomposed = unicodedata.normalize("NFD", run)
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
