@@ -12,7 +12,7 @@ GENERATIONS = "generations"
 CHECKSUMS = "checksums.json"  # of a generation; written last
 PLAN = "plan.json"  # of a build; it is removed after the checksums have been written
 MARKER = "INDEX"  # written first; a folder without it is never written to
-FORMAT = 17
+FORMAT = 18
 MARK = f"cdesearch index\nformat {FORMAT}\n"
 KNOWN_FILES = (  # every file that cdesearch writes beside the generations
     MARKER,

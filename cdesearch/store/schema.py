@@ -171,8 +171,8 @@ def chunk_schema(vectors: "VectorFormat | None") -> "pa.Schema":
     """Columns of the `chunks` table, the last of which hold vectors in a format; None leaves them out."""
     import pyarrow as pa
 
-    # For full text, `words` are those of the text, and `names` those of its path, fields and links; `place` is JSON.
-    texts = ("id", "document_id", "path", "text", "words", "names", "place", "content_hash")
+    # `words` are those of the text, and with a mark those of its path, fields and links. `place` is JSON.
+    texts = ("id", "document_id", "path", "text", "words", "place", "content_hash")
     columns = [pa.field(name, pa.string(), nullable=False) for name in texts]
     labels = pa.field("fields", pa.list_(pa.string()), nullable=False)  # such as "status=open"
     return pa.schema([*columns, labels, *(vectors.fields() if vectors else [])])
@@ -198,7 +198,7 @@ def document_schema() -> "pa.Schema":
 
 def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
     """The columns of a chunk in a language, without its vector."""
-    from cdesearch.words.analyzer import path_words, text_words  # which `--help` and readers of chunks do not need
+    from cdesearch.words.analyzer import chunk_words  # which `--help` and readers of chunks do not need
 
     named = f"{chunk.fields_text} {chunk.link_targets}"
     place = _Place(**{name: getattr(chunk, name) for name in _Place.__struct_fields__})
@@ -207,8 +207,7 @@ def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:
         "document_id": chunk.document_id,
         "path": chunk.path,
         "text": chunk.text,
-        "words": text_words(chunk.text, language),
-        "names": " ".join(filter(None, (path_words(chunk.path), text_words(named, language)))),
+        "words": chunk_words(chunk.text, chunk.path, named, language),
         "place": msgspec.json.encode(place).decode(),
         "content_hash": chunk.content_hash,
         "fields": [f"{name}={value}" for name, value in chunk.fields],

@@ -63,6 +63,7 @@ from cdesearch.words.stems import folded, other_numbers, stems
 from cdesearch.words.stop_words import STOP_WORDS
 
 LONGEST = 128  # characters of a word; digests of SHA-512 have so many
+NAMED = "/"  # the mark of a word in the path, the fields or the links of a chunk; no word begins so
 MOST_PARTS = 12  # of a name; a run of letters with more is data
 FOLDERS = 3  # the last folders of a path are words of its chunks
 LEAST_JOINED = 8  # digits of a telephone or book number that is written with hyphens
@@ -122,6 +123,12 @@ def path_words(path: str) -> str:
     *folders, name = path.split("/")
     stem = name.rpartition(".")[0] or name
     return text_words(" ".join([name, stem, *folders[-FOLDERS:]]), ENGLISH)
+
+
+def chunk_words(text: str, path: str, named: str, language: str) -> str:
+    """The words of a chunk, separated by spaces. Those of its path and of what is `named` with it have a mark."""
+    names = f"{path_words(path)} {text_words(named, language)}".split()
+    return " ".join([text_words(text, language), *(NAMED + name for name in names)])
 
 
 def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:

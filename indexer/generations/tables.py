@@ -19,7 +19,7 @@ from cdesearch.store.guard import TABLES
 from cdesearch.store.schema import chunk_schema
 from cdesearch.store.storage import connect
 from cdesearch.store.vector_format import VECTOR_INDEX, VectorFormat
-from cdesearch.words.analyzer import LONGEST
+from cdesearch.words.analyzer import LONGEST, NAMED
 
 # Vector indexes on 2 busy cores, 384 dimensions, 100 neighbours: median ms of a search by the number of chunks, in
 # parentheses seconds to build, then the size of the index relative to that of the vectors:
@@ -31,8 +31,8 @@ from cdesearch.words.analyzer import LONGEST
 #   IVF_PQ 96, refined         6         12          11 (378 s), 0.14; recall@10 .997
 VECTOR_INDEX_FROM = 10_000
 BITS_INDEX_FROM = 200_000  # of 100,000 signs, a search of all parts takes 1 to 3 ms longer than one of half
-LONGEST_WORD = 4 * LONGEST  # bytes
-WORD_COLUMNS = ("words", "names")
+LONGEST_WORD = len(NAMED) + 4 * LONGEST  # bytes
+WORD_INDEX = "words_idx"
 WORD_SEGMENTS_FROM = 50_000  # chunks: below, LanceDB writes the index of words in less time than pylance takes
 NAMES_PER_QUERY = 10_000  # each query reads a column of the whole table
 # A search visits all segments: each costs about a millisecond of processor time. So an update joins segments of vectors
@@ -114,9 +114,8 @@ class Tables:
         lacks_vectors = is_large and self.chunks.index_stats(VECTOR_INDEX) is None
         # New indexes come last, because a compaction after them would build them a second time.
         indexes = {index.name for index in self.chunks.list_indices()}
-        for column in WORD_COLUMNS:
-            if f"{column}_idx" not in indexes:
-                self._index_words(column)
+        if WORD_INDEX not in indexes:
+            self._index_words()
         if "fields_idx" not in indexes:
             self.chunks.create_index("fields", config=LabelList(), name="fields_idx")
         if lacks_vectors:
@@ -138,8 +137,8 @@ class Tables:
             config = HnswSq(distance_type="cosine", num_partitions=1, m=16, ef_construction=150)
         self.chunks.create_index(self.vectors.searched, config=config, name=VECTOR_INDEX)
 
-    def _index_words(self, column: str) -> None:
-        """Build the full-text index of a column of words, which the analyzer has separated by spaces."""
+    def _index_words(self) -> None:
+        """Build the full-text index of the words, which the analyzer has separated by spaces."""
         from lancedb.index import FTS
 
         config = FTS(
@@ -151,26 +150,25 @@ class Tables:
             ascii_folding=False,
             max_token_length=LONGEST_WORD + 1,  # the first length that is left out
         )
-        self.chunks.create_index(column, config=config, name=f"{column}_idx", replace=True)
+        self.chunks.create_index("words", config=config, name=WORD_INDEX, replace=True)
 
     def _index_new_words(self) -> None:
         """Give the words of new chunks a segment of their own in a large index, if pylance is installed.
 
         LanceDB joins them with the last segment, which without pylance is the whole index: seconds for each update.
         """
-        for column in WORD_COLUMNS:
-            known = self.chunks.index_stats(f"{column}_idx")
-            if known is None or not known.num_unindexed_rows or known.num_indexed_rows < WORD_SEGMENTS_FROM:
-                continue
-            if find_spec("lance") is None:
-                return
-            import lance
+        known = self.chunks.index_stats(WORD_INDEX)
+        if known is None or not known.num_unindexed_rows or known.num_indexed_rows < WORD_SEGMENTS_FROM:
+            return
+        if find_spec("lance") is None:
+            return
+        import lance
 
-            dataset = lance.dataset(str(self._generation / TABLES / "chunks.lance"))
-            sizes = dataset.stats.index_stats(f"{column}_idx")["num_indexed_rows_per_delta"]
-            joined = segments_to_join(sizes[::-1], known.num_unindexed_rows)  # the last ones, which are the smallest
-            dataset.optimize.optimize_indices(num_indices_to_merge=joined, index_names=[f"{column}_idx"])
-            self.chunks.checkout_latest()
+        dataset = lance.dataset(str(self._generation / TABLES / "chunks.lance"))
+        sizes = dataset.stats.index_stats(WORD_INDEX)["num_indexed_rows_per_delta"]
+        joined = segments_to_join(sizes[::-1], known.num_unindexed_rows)  # the last ones, which are the smallest
+        dataset.optimize.optimize_indices(num_indices_to_merge=joined, index_names=[WORD_INDEX])
+        self.chunks.checkout_latest()
 
     def _join_segments(self) -> None:
         """Add some chunks again, or drop the index of vectors, so that it has few segments after this update."""
