@@ -23,6 +23,7 @@ TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks fo
 AGAIN_FACTOR = 0.8
 BEST = 20  # candidates; if half of them are code, it may be lifted above texts, and if a quarter are, it may not
 ALL_CODE = 0.7  # of all candidates, from which on code is also above a text that is best by its own evidence
+BESIDE = 2  # files of code in the folder of a text, or above it: it documents this code, and does not stay above it
 LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
 
 _LANGUAGES = """
@@ -57,6 +58,7 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         best = float(values[is_code].max())
         excess = max(1.0, float(lifted[is_code].max()) / max(best, 1e-9))
         is_text = best < values.max() and is_code.mean() < ALL_CODE
+        is_text = is_text and not _is_beside_code(paths[int(np.argmax(values))], [paths[at] for at in order])
         lifted[is_code] /= excess ** (1.0 if is_text else min(1.0, max(0.0, 2 - 4 * share)))
     # If the best chunk of a name is in a test, the name is most likely defined there.
     is_of_test = is_exact(query) and bool(order) and bool(_TESTS.search(paths[order[0]]))
@@ -67,6 +69,11 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         lifted[at] *= AGAIN_FACTOR ** before[paths[at]]
         before[paths[at]] += 1
     return (lifted - values) * span
+
+
+def _is_beside_code(text: str, code: Sequence[str]) -> bool:
+    folder = f"/{text}".rpartition("/")[0] + "/"
+    return len({path for path in code if folder.startswith(f"/{path}".rpartition("/")[0] + "/")}) >= BESIDE
 
 
 def _lift_files(lifted: Scores, order: Sequence[int], paths: Sequence[str]) -> None:

@@ -30,8 +30,17 @@ def ranked(query, *found):
         ("retry a request", [(3.0, "one.py"), (2.9, "retry/b.py"), (0, "c.py")], [1, 0, 2]),
         ("retry", [(3.0, "one.py"), (2.8, "retry.py"), (0, "c.py")], [0, 1, 2]),  # a name: words have decided
         ("send mail now", [(3, "a.py"), (2.8, "b.py"), (2.7, "b.py"), (2.7, "b.py"), (0, "c.py")], [1, 0, 2, 3, 4]),
-        ("set it up", [(3, "a.md"), (2.9, "b.py"), (2.8, "set.py"), (2.7, "c.md"), (0, "d.md")], [0, 2, 3, 1, 4]),
-        ("set it up", [(3, "a.md"), (2.9, "b.py"), (2.8, "set.py"), (2.7, "c.py"), (0, "d.py")], [2, 1, 3, 0, 4]),
+        ("set it up", [(3, "a.md"), (2.9, "p/b.py"), (2.8, "p/set.py"), (2.7, "c.md"), (0, "d.md")], [0, 2, 3, 1, 4]),
+        (
+            "set it up",
+            [(3, "p/a.md"), (2.9, "p/b.py"), (2.8, "p/set.py"), (2.7, "c.md"), (0, "d.md")],
+            [2, 1, 0, 3, 4],
+        ),
+        (
+            "set it up",
+            [(3, "a.md"), (2.9, "p/b.py"), (2.8, "p/set.py"), (2.7, "p/c.py"), (0, "d.py")],
+            [2, 1, 3, 0, 4],
+        ),
         ("set it up", [(2.9, "a.md"), (3, "b.py"), (2.8, "set.py"), (2.7, "c.md"), (0, "d.md")], [2, 1, 0, 3, 4]),
         ("set it up", [(3, "a.md"), (2.9, "b.md"), (2.8, "c.md"), (2.7, "a.py"), (0, "d.md")], [0, 1, 2, 3, 4]),
     ],
