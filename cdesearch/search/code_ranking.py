@@ -23,7 +23,7 @@ TEST_FACTOR = 0.5  # of the chunks of tests and examples, unless a query asks fo
 AGAIN_FACTOR = 0.8
 BEST = 20  # candidates; if half of them are code, it may be lifted above texts, and if a quarter are, it may not
 ALL_CODE = 0.7  # of all candidates, from which on code is also above a text that is best by its own evidence
-BESIDE = 2  # files of code in the folder of a text, or above it: it documents this code, and does not stay above it
+BESIDE = 2  # files of code beside a text, or above it: it documents this code, and does not stay above it
 LEAST_PREFIX = 3  # letters with which a word of a query and a word of a name begin
 
 _LANGUAGES = """
@@ -72,6 +72,7 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
 
 
 def _is_beside_code(text: str, code: Sequence[str]) -> bool:
+    """Whether BESIDE files of code are in the folder of a text, or above it."""
     folder = f"/{text}".rpartition("/")[0] + "/"
     return len({path for path in code if folder.startswith(f"/{path}".rpartition("/")[0] + "/")}) >= BESIDE
 

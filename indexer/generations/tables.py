@@ -158,9 +158,8 @@ class Tables:
         LanceDB joins them with the last segment, which without pylance is the whole index: seconds for each update.
         """
         known = self.chunks.index_stats(WORD_INDEX)
-        if known is None or not known.num_unindexed_rows or known.num_indexed_rows < WORD_SEGMENTS_FROM:
-            return
-        if find_spec("lance") is None:
+        is_large = known is not None and known.num_indexed_rows >= WORD_SEGMENTS_FROM
+        if not is_large or not known.num_unindexed_rows or find_spec("lance") is None:
             return
         import lance
 
