@@ -118,16 +118,17 @@ def text_words(text: str, language: str) -> str:
 
 
 @lru_cache(maxsize=1)  # the chunks of a file are written one after another
-def path_words(path: str) -> str:
-    """The words of the name of a file, twice, and of its last folders."""
+def path_words(path: str, language: str = ENGLISH) -> str:
+    """The words of the name of a file, twice, and of its last folders. Names may be English in any language."""
     *folders, name = path.split("/")
-    stem = name.rpartition(".")[0] or name
-    return text_words(" ".join([name, stem, *folders[-FOLDERS:]]), ENGLISH)
+    named = " ".join([name, name.rpartition(".")[0] or name, *folders[-FOLDERS:]])
+    english, own = (text_words(named, code).split() for code in (ENGLISH, language))
+    return " ".join([*english, *(word for word in own if word not in english)])
 
 
 def chunk_words(text: str, path: str, named: str, language: str) -> str:
     """The words of a chunk, separated by spaces. Those of its path and of what is `named` with it have a mark."""
-    names = f"{path_words(path)} {text_words(named, language)}".split()
+    names = f"{path_words(path, language)} {text_words(named, language)}".split()
     return " ".join([text_words(text, language), *(NAMED + name for name in names)])
 
 

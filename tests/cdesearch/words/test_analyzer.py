@@ -297,6 +297,12 @@ def test_the_name_of_a_file_counts_twice_and_only_its_last_folders_count():
     assert query_words("landing-plan.md", []).keys() <= {*words}
 
 
+def test_the_name_of_a_file_has_the_forms_of_its_language_too():
+    words = path_words("Rechnungen/Überweisungen.md", "de").split(" ")
+    assert query_words("Rechnung Überweisung", ["de"]).keys() & {*words} == {"rechnung", "uberweis"}
+    assert {"uberweisungen", "md"} < {*words}
+
+
 def test_runs_of_letters_that_are_data_have_no_parts():
     data = "aB3" * 100
     assert text_words(data, "en") == "" == text_words("x" * 50_000, "en")
