@@ -1,6 +1,7 @@
-"""Read Markdown: headings that begin with `#`, of which the first is the title unless front matter has one."""
+"""Read Markdown: headings, of which the first is the title unless front matter has one."""
 
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -15,6 +16,10 @@ MAX_CELL = 500  # characters of a cell; a table with more in one only arranges t
 
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
+# A line of its own that is underlined, and no quotation, list, row of a table or comment
+_UNDERLINED = re.compile(
+    r"(?:(?<=\A)|(?<=\n\n)) {0,3}([^\s#>|`~*+<=-][^\n|]*)\n {0,3}(={3,}|-{3,})[ \t]*$", re.MULTILINE
+)
 
 
 class Markdown(Format):
@@ -23,7 +28,7 @@ class Markdown(Format):
     suffixes = frozenset({".md", ".markdown", ".mdx", ".rmd", ".qmd"})
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        text = decode(file.stream.read())
+        text = _with_signs(decode(file.stream.read()))
         headings = _headings(text, has_tags=True)
         title = headings[0].title if headings else ""
         yield Document.of(file, title, text, "markdown", headings=headings, has_lines=True)
@@ -71,6 +76,17 @@ def _row(cells: Sequence[str]) -> str:
     if len(cells) == 1:
         return " ".join(cells[0].split())
     return f"| {' | '.join(' '.join(cell.replace('|', ESCAPED).split()) for cell in cells)} |"
+
+
+def _with_signs(text: str) -> str:
+    """A text whose underlined headings begin with `#`, and are followed by an empty line."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+
+    def marked(found: re.Match[str]) -> str:
+        is_code = bisect(fences, found.start()) % 2
+        return found[0] if is_code else f"{'#' if found[2][0] == '=' else '##'} {found[1]}\n"
+
+    return _UNDERLINED.sub(marked, text)
 
 
 def _headings(text: str, *, has_tags: bool = False) -> tuple[Heading, ...]:

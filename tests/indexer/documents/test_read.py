@@ -19,6 +19,14 @@ def test_the_title_of_markdown_is_in_its_front_matter_and_a_comment_in_a_fence_i
     assert [heading.title for heading in document.headings] == ["Real", "Also"]
 
 
+def test_underlined_headings_of_markdown_are_headings_on_the_same_lines():
+    others = b"```\n\nnot\n---\n```\n\n- list\n---\n\n| a | b\n---\n"
+    text = b"Tide tables\n===\n\nSpring\n------\ntext\n\n" + others
+    (document,) = documents("a.md", text)
+    assert [(one.title, one.level) for one in document.headings] == [("Tide tables", 1), ("Spring", 2)]
+    assert document.text.count("\n") == text.count(b"\n")
+
+
 def test_headings_have_the_alternative_texts_of_pictures_and_no_tags():
     text = b'# <img alt="chi" src="chi.svg" width="220" />\n## H<sub>2</sub>O of `List<T>`\n'
     (document,) = documents("a.md", text)
