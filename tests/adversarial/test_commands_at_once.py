@@ -5,13 +5,11 @@ import subprocess
 import sys
 
 import pytest
+from built import make_index
 from command import cdesearch_process
 
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.health.doctor import diagnose
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +31,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("is_query", [True, False])
 def test_every_command_sees_a_whole_index_while_it_is_updated_and_the_update_is_killed(docs, tiny_checkpoint, is_query):
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     queries = [["query", "house", "--mode", mode, "--model", tiny_checkpoint] for mode in ("hybrid", "dense", "text")]
     command = [sys.executable, "-c", UPDATES, str(docs), str(tiny_checkpoint)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
@@ -44,5 +42,5 @@ def test_every_command_sees_a_whole_index_while_it_is_updated_and_the_update_is_
             assert found.get("documents", 12) == 12 and found.get("sound", True)
         assert writer.poll() is None, "the index was updated all the time"
         writer.kill()
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     assert diagnose(Index.open(docs).folder).is_sound

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from built import assert_same, contents
+from built import assert_same, contents, make_index
 from command import cdesearch, cdesearch_process, picture
 
 from cdesearch.errors import SourceError, StorageError
@@ -79,11 +79,11 @@ def test_an_update_on_a_full_disk_keeps_the_old_index(docs, disk, tiny_checkpoin
 def test_a_first_run_on_a_full_disk_leaves_nothing_unless_it_has_embedded(docs, disk, tiny_checkpoint, left):
     fill(disk, left)
     with pytest.raises(StorageError, match="full"):
-        build([docs], Options(model=tiny_checkpoint, index=disk / "index"), Silent())
+        make_index([docs], model=tiny_checkpoint, index=disk / "index")
     if left == 0:
         assert not (disk / "index").exists()
     (disk / "ballast").unlink()
-    assert build([docs], Options(model=tiny_checkpoint, index=disk / "index"), Silent()).changed
+    assert make_index([docs], model=tiny_checkpoint, index=disk / "index").changed
 
 
 # A file system that nobody may write to, root included.
@@ -100,7 +100,7 @@ def on_read_only(folder, *arguments, code=0):
 def test_an_index_on_a_read_only_file_system_answers_and_is_checked(docs, tiny_checkpoint):
     assert "cannot be written" in on_read_only(docs, "index", ".", code=2).stderr
     assert not (docs / ".cdesearch").exists()
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     (docs / "new.md").write_text("the moon")
     before = picture(docs)
     for mode in ("hybrid", "dense", "text"):
@@ -125,7 +125,7 @@ def indexed(disk, tmp_path, tiny_checkpoint):
     (disk / "a.md").write_text("the cat in the house")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "b.md").write_text("the dog in the garden")
-    build([disk, tmp_path / "docs"], Options(index=tmp_path / "index", model=tiny_checkpoint), Silent())
+    make_index([disk, tmp_path / "docs"], index=tmp_path / "index", model=tiny_checkpoint)
     return tmp_path / "index"
 
 
@@ -138,7 +138,7 @@ def test_an_update_keeps_the_documents_of_an_unmounted_disk_and_follows_the_othe
     listed = cdesearch("sources", "--index", indexed, cwd=tmp_path).stdout.splitlines()
     assert listed == [f"{disk}  (not mounted)", str(tmp_path / "docs")]
     with pytest.raises(SourceError, match="is not mounted, and this run would have to read it"):
-        build([], Options(index=indexed, refresh_context=True), Silent())
+        make_index([], index=indexed, refresh_context=True)
     assert f"{disk} is not mounted" in cdesearch("index", "--index", indexed, cwd=tmp_path).stderr
     assert_same(contents(indexed), before)
     (tmp_path / "docs" / "c.md").write_text("the new moon")
@@ -147,6 +147,6 @@ def test_an_update_keeps_the_documents_of_an_unmounted_disk_and_follows_the_othe
     assert names == {"a.md", "b.md", "c.md"}
     mount(disk)
     shutil.copytree(saved, disk, dirs_exist_ok=True)
-    assert not build([], Options(index=indexed), Silent()).changed
+    assert not make_index([], index=indexed).changed
     (disk / "a.md").unlink()
-    assert build([], Options(index=indexed), Silent()).documents == 2
+    assert make_index([], index=indexed).documents == 2

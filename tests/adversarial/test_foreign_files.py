@@ -6,16 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import make_index
 from command import cdesearch, cdesearch_several, picture
 
 from cdesearch.cli.status import read_status
 from cdesearch.errors import InputError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
 from cdesearch.store.layout import FORMAT, MARK, MARKER
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +24,7 @@ def ready(tmp_path_factory, tiny_checkpoint):
     root = tmp_path_factory.mktemp("ready") / "docs"
     root.mkdir()
     (root / "a.md").write_text("the cat in the house")
-    build([root], Options(model=tiny_checkpoint), Silent())
+    make_index([root], model=tiny_checkpoint)
     return root
 
 
@@ -56,7 +54,7 @@ def home(tmp_path):
 
 
 def update(docs, tiny_checkpoint):
-    return build([docs], Options(model=tiny_checkpoint), Silent())
+    return make_index([docs], model=tiny_checkpoint)
 
 
 # Folders of others.
@@ -169,13 +167,13 @@ def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_c
 @pytest.mark.parametrize("name", ["new/.cdesearch", "s3:", "a%20b", "a#b?c=d", "a'b\"c", "~x"])
 def test_an_index_path_that_looks_like_an_address_is_a_path(cats, tmp_path, name, tiny_checkpoint, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    build([Path("docs")], Options(index=Path(name), model=tiny_checkpoint), Silent())
+    make_index([Path("docs")], index=Path(name), model=tiny_checkpoint)
     assert (tmp_path / name / "CURRENT").is_file()
     assert {entry.name for entry in tmp_path.iterdir()} == {"docs", name.partition("/")[0]}
     for form in (Path(name), tmp_path / name):
         assert Searcher(Index.open(form)).search("cat")
         assert read_status(Index.open(form))["chunks"] == 1
-        assert not build([], Options(index=form), Silent()).changed
+        assert not make_index([], index=form).changed
     assert cdesearch("query", "cat", "--mode", "text", "--index", name, cwd=tmp_path).stdout
 
 
@@ -183,8 +181,8 @@ def test_a_folder_of_documents_named_with_index_gets_its_index_inside(cats, tmp_
     assert "Name the files or folders to index" in cdesearch("index", "--index", "docs", cwd=tmp_path, code=2).stderr
     assert [entry.name for entry in cats.iterdir()] == ["a.md"]
     with pytest.raises(InputError, match="is a file"):
-        build([cats], Options(model=tiny_checkpoint, index=cats / "a.md"), Silent())
-    build([cats], Options(index=cats, model=tiny_checkpoint), Silent())
+        make_index([cats], model=tiny_checkpoint, index=cats / "a.md")
+    make_index([cats], index=cats, model=tiny_checkpoint)
     assert (cats / ".cdesearch" / "CURRENT").exists() and (cats / "a.md").read_text() == "the cat"
     for form in (cats, cats / ".cdesearch"):
         assert Searcher(Index.open(form)).search("cat")
@@ -197,8 +195,8 @@ def test_an_index_path_that_lancedb_cannot_open_is_refused_in_one_line(cats, tmp
     assert "control character or is not UTF-8" in output and "--index DIR" in output
     assert [entry.name for entry in tmp_path.iterdir()] == ["docs"]
     cats.rename(tmp_path / name)  # its documents can be indexed elsewhere
-    build([tmp_path / name], Options(model=tiny_checkpoint, index=tmp_path / "idx"), Silent())
-    assert not build([], Options(index=tmp_path / "idx"), Silent()).changed
+    make_index([tmp_path / name], model=tiny_checkpoint, index=tmp_path / "idx")
+    assert not make_index([], index=tmp_path / "idx").changed
     assert Searcher(Index.open(tmp_path / "idx")).search("cat")[0].chunk.path == "a.md"
 
 

@@ -7,18 +7,16 @@ import shutil
 import lancedb
 import pyarrow as pa
 import pytest
+from built import make_index
 from command import cdesearch, picture
 
 import cdesearch as package
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
-from cdesearch.progress import Silent
 from cdesearch.store.checksums import Entry, _serialised, read_checksums, write_checksums
 from cdesearch.store.file_account import FILES
 from cdesearch.store.index import Index
 from cdesearch.store.storage import current_generation
-from indexer.build import build
 from indexer.health.doctor import diagnose
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +26,7 @@ def ready(tmp_path_factory):
     docs = tmp_path_factory.mktemp("ready") / "docs"
     docs.mkdir()
     (docs / "a.md").write_text("the cat in the house")
-    build([docs], Options(), Silent())
+    make_index([docs])
     return docs
 
 
@@ -151,7 +149,7 @@ def test_a_table_with_data_outside_the_index_is_refused_before_lance_opens_it(do
     file.write_bytes(forged)
     write_checksums(tables.parent, None)
     before = picture(docs / ".cdesearch" / "generations")
-    for action in (lambda: package.open(docs).search("cat"), lambda: build([docs], Options(), Silent())):
+    for action in (lambda: package.open(docs).search("cat"), lambda: make_index([docs])):
         with pytest.raises(IndexUntrustedError, match="outside the index"):
             action()
     run = cdesearch("doctor", "--repair", cwd=docs, code=2)

@@ -7,16 +7,14 @@ import socket
 from pathlib import Path
 
 import pytest
+from built import make_index
 from command import cdesearch_process
 
 from cdesearch.builders import UnreadFile
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from cdesearch.store.opening import _open_below, _open_then_check
 from indexer import plan as planning
-from indexer.build import build
 from indexer.files.walk import Selection, find_sources
-from indexer.settings import Options
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")
 
@@ -60,7 +58,7 @@ def test_entries_that_are_not_regular_files_are_skipped_never_opened_and_account
     }
     for name in ("pipe.md", "socket.md", "zero.md", "/dev/zero"):  # also if the user names them
         assert list(outcomes_of(special, special / name).values()) == ["not a regular file"]
-    report = build([special], Options(model=tiny_checkpoint), Silent())
+    report = make_index([special], model=tiny_checkpoint)
     assert report.n_files == {"indexed": 1, "ignored": 2, "skipped": 5}  # the index itself is not counted
 
 
@@ -100,7 +98,7 @@ def test_links_that_replace_a_file_or_a_folder_after_the_walk_are_not_followed(
         (docs / "d" / "deeper").symlink_to(outside)
 
     change_after_the_walk(swap)
-    report = build([docs], Options(model=tiny_checkpoint), Silent())
+    report = make_index([docs], model=tiny_checkpoint)
     linked = dict.fromkeys(["b.md", "c.md", "d/deeper/e.md"], "could not be read: a link, or a file behind one")
     reasons = {item.path: item.reason for item in report.skipped}
     assert reasons == linked | {"pipe.md": "could not be read: not a regular file"}

@@ -4,15 +4,13 @@ import json
 import re
 
 import pytest
+from built import make_index
 from command import cdesearch
 
 from cdesearch.cli.token_budget import Part
-from cdesearch.progress import Silent
 from cdesearch.search.request import SearchRequest
 from cdesearch.serve.indexes import ServedIndexes
 from cdesearch.serve.mcp.search_tool import search
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +41,7 @@ def pages(tmp_path_factory, tiny_checkpoint):
     for name, value in IDS.items():
         (docs / f"{name}.html").write_text(PAGE.format(value, name), encoding="utf-8")
     (docs / "mark.md").write_text(f"# Heading {ESCAPE}\n\nthe whale {ESCAPE} sings\n", encoding="utf-8")
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     return docs
 
 

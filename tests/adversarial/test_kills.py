@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from built import assert_same, contents, write_documents
+from built import assert_same, contents, make_index, write_documents
 from command import cdesearch, kill_in, needs_strace, picture
 from damage import overwrite
 
@@ -21,9 +21,7 @@ from cdesearch.errors import IndexNotFoundError
 from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.health.doctor import diagnose, repair
-from indexer.settings import Options
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +52,7 @@ build([Path(sys.argv[1])], Options(model=Path(sys.argv[2]), wait=True), Silent()
 
 def update(docs, model):
     """One run without a kill. A worker that a killed run was about to start has the lock for a moment."""
-    build([docs], Options(model=model, context_size=4, wait=True), Silent())
+    make_index([docs], model=model, context_size=4, wait=True)
 
 
 def change(docs):
@@ -218,7 +216,7 @@ def assert_equal(docs, other):
 def whole(docs, tmp_path, tiny_checkpoint):
     """A copy of the documents, indexed without a kill."""
     copy = shutil.copytree(docs, tmp_path / "whole" / "docs")
-    build([copy], Options(model=tiny_checkpoint), Silent())
+    make_index([copy], model=tiny_checkpoint)
     return copy
 
 
@@ -231,6 +229,6 @@ def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, who
             assert not (docs / ".cdesearch" / "CURRENT").exists()
         if number % 4 == 3:
             shutil.rmtree(docs / ".cdesearch", ignore_errors=True)  # so that all stages have a chance
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     assert Index.open(docs).manifest.is_complete
     assert_equal(docs, whole)

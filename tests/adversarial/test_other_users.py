@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from built import make_index
 from command import cdesearch_several
 
 from cdesearch.errors import IndexUntrustedError
@@ -38,7 +39,7 @@ def shared(tiny_checkpoint):
         shared = Path(folder) / "x"
         (shared / "theirs").mkdir(parents=True)
         (shared / "a.md").write_text("the cat of the owner")
-        build([shared], Options(model=tiny_checkpoint), Silent())
+        make_index([shared], model=tiny_checkpoint)
         for path in (Path(folder), shared, *(shared / ".cdesearch").rglob("*"), shared / ".cdesearch"):
             os.chown(path, OWNER, OWNER)
             path.chmod(0o777)
@@ -111,7 +112,7 @@ def test_a_folder_that_its_owner_replaces_before_it_is_locked_gets_no_text(tmp_p
     docs.mkdir()
     (docs / "private.md").write_text(SECRET)
     index = docs / ".cdesearch"
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     (docs / "more.md").write_text(SECRET)
     with ThreadPoolExecutor() as threads:
         with lock_of(index / "lock", wait=True):

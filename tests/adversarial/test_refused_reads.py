@@ -5,15 +5,13 @@ import os
 import re
 
 import pytest
+from built import make_index
 from command import cdesearch, cdesearch_process, needs_strace, picture
 
 from cdesearch.errors import CdesearchError
-from cdesearch.progress import Silent
 from cdesearch.store.storage import current_generation
 from cdesearch.store.trust import TrustRequest, confirm, trust_file
-from indexer.build import build
 from indexer.health.doctor import diagnose
-from indexer.settings import Options
 from indexer.workers.process import Worker
 
 DESTROYING = re.compile(r"rebuild|repair|remove the|delete|install|again with", re.IGNORECASE)
@@ -22,7 +20,7 @@ ASK_OWNER = "Correct its permissions, or ask its owner for access."
 
 @pytest.fixture
 def index(docs, tiny_checkpoint):
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     return docs / ".cdesearch"
 
 

@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from command import cdesearch, cdesearch_process, cdesearch_several, picture
 from embedding_server import serving
 
@@ -18,12 +18,9 @@ from cdesearch.cli.status import read_status
 from cdesearch.encode.backends.endpoint import KEY
 from cdesearch.errors import CdesearchError, IndexUntrustedError
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.progress import Silent
 from cdesearch.store.checksums import write_checksums
 from cdesearch.store.index import Index
 from cdesearch.store.trust import trust_file
-from indexer.build import build
-from indexer.settings import Options
 
 SECRET = "sk-very-secret"
 
@@ -55,14 +52,14 @@ def secret(tmp_path):
 @pytest.fixture
 def plain(docs):
     """An index of the model that ships."""
-    build([docs], Options(), Silent())
+    make_index([docs])
     return docs
 
 
 @pytest.fixture
 def other(docs, tiny_checkpoint, tmp_path):
     """An index of another model, which nobody has confirmed on this computer."""
-    build([docs], Options(model=tiny_checkpoint), Silent())
+    make_index([docs], model=tiny_checkpoint)
     return shutil.copytree(docs, tmp_path / "cloned", symlinks=True)
 
 
@@ -128,7 +125,7 @@ def test_a_query_never_asks_the_network_for_the_model_of_an_index(plain, hub, tm
 @pytest.mark.slow
 def test_another_model_is_confirmed_for_one_call_by_naming_it(other, tiny_checkpoint, config):
     before = config.read_text()
-    for action in (lambda: package.open(other).search("cat"), lambda: build([other], Options(), Silent())):
+    for action in (lambda: package.open(other).search("cat"), lambda: make_index([other])):
         with pytest.raises(IndexUntrustedError, match="tiny"):
             action()
     assert package.open(other).search("cat", mode="text")
@@ -216,7 +213,7 @@ def test_the_key_is_sent_and_is_nowhere_on_the_disk_or_in_the_output(docs, serve
 @pytest.mark.slow
 def test_an_index_of_somebody_else_contacts_its_server_only_after_trust(docs, server, tmp_path, monkeypatch):
     write_documents(docs / "more")
-    build([docs], Options(model=EndpointModel(server.url, "tiny")), Silent())
+    make_index([docs], model=EndpointModel(server.url, "tiny"))
     copy = shutil.copytree(docs, tmp_path / "cloned")
     server.requests.clear()
     monkeypatch.setenv(KEY, SECRET)
@@ -254,21 +251,21 @@ def test_an_edited_root_or_a_link_out_of_the_tree_reads_nothing(plain, secret, c
 def test_naming_one_folder_does_not_confirm_another(plain, secret):
     edit(plain, root=str(secret.parent), sources=["docs", "secret"])
     with pytest.raises(IndexUntrustedError, match=str(secret)):
-        build([plain], Options(), Silent())
-    assert build([secret], Options(index=plain), Silent()).changed
+        make_index([plain])
+    assert make_index([secret], index=plain).changed
     assert json.loads(trust_file().read_text())[str(plain / ".cdesearch")]["folders"] == [str(secret)]
-    assert not build([], Options(index=plain), Silent()).changed
+    assert not make_index([], index=plain).changed
 
 
 def test_an_index_outside_its_documents_can_be_updated_by_its_user(docs, tmp_path):
     index = tmp_path / "indexes" / "docs"
-    build([docs], Options(index=index), Silent())
+    make_index([docs], index=index)
     assert read_status(Index(index))["new_files"] == 0
     (docs / "b.md").write_text("the dog")
-    assert build([], Options(index=index), Silent()).changed
+    assert make_index([], index=index).changed
     trust_file().unlink()
     with pytest.raises(IndexUntrustedError, match=str(docs)):
-        build([], Options(index=index), Silent())
+        make_index([], index=index)
 
 
 # The list of confirmations.
@@ -277,7 +274,7 @@ def test_an_index_outside_its_documents_can_be_updated_by_its_user(docs, tmp_pat
 def test_if_a_confirmation_cannot_be_stored_the_run_warns_and_continues(docs, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    report = build([docs], Options(index=tmp_path / "indexes" / "docs"), Silent())
+    report = make_index([docs], index=tmp_path / "indexes" / "docs")
     assert report.changed and "ask you to confirm the model or folders" in str(report.note)
 
 

@@ -16,14 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from built import make_index
 from read_by_workers import outcomes, reading, sources_of
 
-from cdesearch.progress import Silent
 from indexer import job
-from indexer.build import build
 from indexer.files.outcome import Source
 from indexer.formats.format import MOST_FAILED
-from indexer.settings import Options
 from indexer.workers import process
 from indexer.workers.messages import Limits
 from indexer.workers.pool import Pool
@@ -225,10 +223,10 @@ def test_what_a_parser_prints_reaches_neither_the_answers_nor_the_terminal(tmp_p
 def test_the_index_is_whole_and_a_file_that_kills_its_worker_is_tried_once(tmp_path, hostile, tiny_checkpoint):
     texts = ["the cat", "CRASH", "the dog", "LEAVE", "CRASH", "the moon"]
     sources_of(tmp_path, texts)
-    report = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    report = make_index([tmp_path], model=tiny_checkpoint)
     assert report.documents == 3 and len(report.skipped) == 3
     process.COMMAND = ("there-is-no-such-program",)  # no worker can start, and none is needed
-    again = build([tmp_path], Options(model=tiny_checkpoint), Silent())
+    again = make_index([tmp_path], model=tiny_checkpoint)
     assert not again.changed and again.skipped == report.skipped
 
 

@@ -1,10 +1,8 @@
 import pytest
+from built import make_index
 
 from cdesearch.cli.status import read_status
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
@@ -24,7 +22,7 @@ def docs(tmp_path):
 
 
 def drift_after(docs, checkpoint, **options):
-    build([docs], Options(model=checkpoint, **options), Silent())
+    make_index([docs], model=checkpoint, **options)
     return read_status(Index.open(docs))["drift"]
 
 

@@ -3,15 +3,12 @@
 import json
 
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from command import cdesearch
 from running_server import running_server, wait_until
 from staged import WINDOW, stop_at_stage
 
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +62,7 @@ def test_a_server_answers_in_each_stage_and_takes_up_the_next(unfinished, tiny_c
                 assert server.json("explain", q="moon", chunk=pending, index=name)["dense"]["cosine"] is None
             direct = cdesearch("query", "moon", cwd=folder)
             assert direct.stderr.startswith(share(folder)), "also through the server"
-            build([folder], Options(model=tiny_checkpoint), Silent())
+            make_index([folder], model=tiny_checkpoint)
             wait_until(lambda name=name: server.json("search", q="moon", index=name)["stage"] == "complete")
             assert "vectors:" not in cdesearch("query", "moon", cwd=folder).stderr
             assert cdesearch("status", cwd=folder).stdout.split("stage")[1].split()[0] == "complete"

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from built import make_index
 from hidden_libraries import run_module_without
 from notes import Notes
 from random_biencoder import NAMES, biencoder_folder
@@ -53,7 +54,7 @@ def place(folder):
 def test_the_first_build_exports_a_model_and_later_runs_use_the_export(bert, documents, monkeypatch):
     exact = load_encoder(bert)
     notes = Notes()
-    build([documents], Options(model=bert), notes)
+    make_index([documents], notes, model=bert)
     assert find_export(place(bert)) is not None and not any("torch" in line for line in notes.lines)
     encoder = load_encoder(bert)
     assert (encoder.precision, encoder.fingerprint) == ("int8", exact.fingerprint)
@@ -82,7 +83,7 @@ def test_a_model_that_is_loaded_already_continues_with_the_export(bert, document
 
 @pytest.mark.slow
 def test_with_an_export_neither_torch_nor_a_library_of_models_is_imported(bert, documents):
-    build([documents], Options(model=bert), Silent())
+    make_index([documents], model=bert)
     (documents / "new.md").write_text("water in the new river")
     program = (
         "import sys, cdesearch\n"
@@ -98,21 +99,21 @@ def test_with_an_export_neither_torch_nor_a_library_of_models_is_imported(bert, 
 def test_an_export_that_differs_too_much_is_not_used_and_not_made_again(bert, documents, monkeypatch):
     monkeypatch.setattr(exports, "LEAST_COSINE", 1.1)
     notes = Notes()
-    build([documents], Options(model=bert), notes)
+    make_index([documents], notes, model=bert)
     (line,) = (line for line in notes.lines if "torch" in line)
     assert "The model runs on torch: its int8 export has a cosine of" in line
     assert sorted(file.name for file in place(bert).iterdir()) == [REFUSED]
     assert 0.5 < json.loads((place(bert) / REFUSED).read_text())["cosine"] < 1
     assert load_encoder(bert).precision == "fp32"
     notes = Notes()
-    build([documents], Options(rebuild=True), notes)
+    make_index([documents], notes, rebuild=True)
     assert not any("torch" in line for line in notes.lines)
 
 
 def test_without_a_place_for_the_export_the_model_stays_on_torch(bert, documents, own_cache):
     own_cache.write_text("not a folder")
     notes = Notes()
-    build([documents], Options(model=bert), notes)
+    make_index([documents], notes, model=bert)
     (line,) = (line for line in notes.lines if "torch" in line)
     assert "cannot be exported to ONNX" in line
     assert load_encoder(bert).precision == "fp32" and cdesearch.open(documents).search("water")
@@ -138,7 +139,7 @@ def test_the_graph_of_every_architecture_computes_what_torch_computes(tmp_path, 
 
 @pytest.mark.slow
 def test_without_torch_a_model_without_its_export_or_on_another_device_names_the_extra_that_runs_it(bert, documents):
-    build([documents], Options(model=bert), Silent())
+    make_index([documents], model=bert)
     for words, named in (("index --device cuda", "the device cuda needs it"), ("query x --mode dense", "no ONNX")):
         if "query" in words:
             (place(bert) / GRAPH).unlink()

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from built import make_index
 from command import run_here
 from random_biencoder import biencoder_folder, keep_on_torch
 from small_corpus import CORPUS, ROUNDED, TEXTS, assert_finds_what_it_holds
@@ -17,10 +18,7 @@ from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import InputError
 from cdesearch.models.config import ADDED_DOCUMENT_WEIGHT, ADDED_STATISTICS
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +31,7 @@ def bert(tmp_path_factory):
 
 @pytest.fixture
 def index(bert, documents):
-    build([documents], Options(model=bert), Silent())
+    make_index([documents], model=bert)
     return documents / ".cdesearch"
 
 
@@ -90,12 +88,12 @@ def test_an_update_keeps_an_index_plain(bert, documents):
 
 def test_a_later_choice_needs_a_rebuild_and_says_so(bert, index, documents):
     with pytest.raises(InputError, match="built without --plain") as caught:
-        build([documents], Options(model=bert, plain=True), Silent())
+        make_index([documents], model=bert, plain=True)
     assert "--rebuild" in caught.value.remedy
-    build([documents], Options(model=bert, plain=True, rebuild=True), Silent())
+    make_index([documents], model=bert, plain=True, rebuild=True)
     assert Index(index).manifest.added_context is False
     with pytest.raises(InputError, match="built with --plain"):
-        build([documents], Options(model=bert, plain=False), Silent())
+        make_index([documents], model=bert, plain=False)
 
 
 def test_a_model_that_was_trained_with_a_corpus_has_no_plain_vectors(tiny_checkpoint, documents):
@@ -103,7 +101,7 @@ def test_a_model_that_was_trained_with_a_corpus_has_no_plain_vectors(tiny_checkp
         with pytest.raises(InputError, match="trained to read a corpus"):
             Embedder(model, plain=True)
     with pytest.raises(InputError, match="trained to read a corpus"):
-        build([documents], Options(model=tiny_checkpoint, plain=True), Silent())
+        make_index([documents], model=tiny_checkpoint, plain=True)
 
 
 def _unwhitened(context):

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from built import make_index
 from command import run_here
 from conftest import make_tokenizer
 from local_hub import COMMIT, serving
@@ -15,9 +16,6 @@ from small_corpus import write_corpus
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import KNOWN_MODELS, list_models, models_reading
 from cdesearch.models.hub import checkpoint_folder, is_id
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
 
 NOBODY = "http://127.0.0.1:9"
 TOKENIZER = "answerdotai/ModernBERT-base"
@@ -79,11 +77,11 @@ def test_a_cached_model_is_used_without_network_and_remembered_by_its_id(cache, 
     assert checkpoint_folder(model) == snapshot
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.txt").write_text("the cat")
-    build([tmp_path / "docs"], Options(model=model), Silent())
+    make_index([tmp_path / "docs"], model=model)
     manifest = next((tmp_path / "docs").rglob("manifest.json"))
     assert json.loads(manifest.read_text())["model"] == "me/model"
     (tmp_path / "docs" / "b.txt").write_text("the dog")
-    assert build([tmp_path / "docs"], Options(), Silent()).embedded == 1
+    assert make_index([tmp_path / "docs"]).embedded == 1
 
 
 def test_a_model_that_is_cached_in_part_is_not_used(cache, tiny_checkpoint, tmp_path):
@@ -155,11 +153,11 @@ def test_a_folder_that_an_index_uses_is_listed(cache, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own_cache"))
     model = biencoder_folder(tmp_path / "model")
     (model / "README.md").write_text("---\nlicense: mit\n---\n")
-    build([write_corpus(tmp_path / "first")], Options(), Silent())
+    make_index([write_corpus(tmp_path / "first")])
     # The model that ships leaves no trace in a new home folder but the place of its index.
     assert [one.name for one in (tmp_path / "own_cache").rglob("*") if one.is_file()] == ["built.json"]
     keep_on_torch(model)
-    build([write_corpus(tmp_path / "documents")], Options(model=model), Silent())
+    make_index([write_corpus(tmp_path / "documents")], model=model)
     (row,) = (line for line in run_here(["models"], tmp_path).stdout.splitlines() if str(model) in line)
     assert row.startswith("folder") and " mit " in row
 

@@ -1,13 +1,11 @@
 """A server of an index whose vectors come from another server, which is away for a while."""
 
 import pytest
+from built import make_index
 from embedding_server import serving
 from running_server import running_server
 
 from cdesearch.models.endpoint_model import EndpointModel
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -17,7 +15,7 @@ def away(tmp_path, tiny_encoder):
     for word in ("cat", "dog", "moon"):
         (tmp_path / "docs" / f"{word}.md").write_text(f"the {word} in the house")
     with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
-        build([tmp_path / "docs"], Options(model=EndpointModel(server.url, "tiny")), Silent())
+        make_index([tmp_path / "docs"], model=EndpointModel(server.url, "tiny"))
         yield tmp_path / "docs", server
 
 

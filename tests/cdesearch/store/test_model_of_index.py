@@ -1,6 +1,7 @@
 """An index finds its model, also after the folder of the model was moved."""
 
 import pytest
+from built import make_index
 from command import cdesearch as cdesearch_command
 from random_biencoder import biencoder_folder, keep_on_torch
 from small_corpus import write_corpus
@@ -8,10 +9,7 @@ from small_corpus import write_corpus
 import cdesearch
 from cdesearch.cli.status import read_status
 from cdesearch.errors import ModelError
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -20,14 +18,14 @@ def moved(tmp_path):
     pytest.importorskip("transformers")
     documents, model = write_corpus(tmp_path / "documents"), biencoder_folder(tmp_path / "model")
     keep_on_torch(model)
-    build([documents], Options(model=model), Silent())
+    make_index([documents], model=model)
     return documents, model.rename(tmp_path / "elsewhere")
 
 
 @pytest.mark.slow
 def test_every_command_names_the_lost_folder_of_the_model_and_the_command_for_its_new_place(moved):
     documents, model = moved
-    for use in (lambda: cdesearch.open(documents).search("water"), lambda: build([documents], Options(), Silent())):
+    for use in (lambda: cdesearch.open(documents).search("water"), lambda: make_index([documents])):
         with pytest.raises(ModelError) as caught:
             use()
         assert f"in {model.with_name('model')}, and there is no such folder any more" in str(caught.value)
@@ -42,7 +40,7 @@ def test_every_command_names_the_lost_folder_of_the_model_and_the_command_for_it
 
 def test_an_index_goes_on_with_its_model_in_another_folder_and_encodes_nothing_again(moved):
     documents, model = moved
-    report = build([], Options(model=model, index=documents / ".cdesearch"), Silent())
+    report = make_index([], model=model, index=documents / ".cdesearch")
     assert not report.changed and report.embedded == 0
     assert Index.open(documents).manifest.model == str(model)
     assert cdesearch.open(documents).search("water"), "the model at its new place is confirmed"

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from built import make_index
 from conftest import make_tokenizer
 from notes import Notes
 from random_biencoder import NAMES, keep_on_torch, save_backbone
@@ -15,8 +16,6 @@ from tokenizers.processors import TemplateProcessing
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of which sentence-transformers raises many
 
@@ -178,12 +177,12 @@ def test_a_backbone_alone_is_pooled_by_the_mean_and_the_build_says_so(library, t
         atol=1e-5,
     )
     notes = Notes()
-    build([documents], Options(model=folder), notes)
+    make_index([documents], notes, model=folder)
     said = [line for line in notes.lines if "does not state how the states of tokens are pooled" in line]
     assert len(said) == 1 and str(folder) in said[0]
     (documents / "new.md").write_text("an update says nothing")
     again = Notes()
-    build([documents], Options(), again)
+    make_index([documents], again)
     assert not any("pooled" in line for line in again.lines)
 
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from built import make_index
 from conftest import make_tokenizer
 from random_released import released_folder
 from safetensors.torch import load_file, save_file
@@ -15,9 +16,6 @@ import cdesearch
 from cdesearch.encode.embedder import Embedder
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import ModelError
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
 
 
 def tokens(texts, prefix):
@@ -54,13 +52,13 @@ def test_vectors_of_a_released_folder_are_those_of_the_networks_called_directly(
 @pytest.mark.parametrize("variant", ["v1", "v2"])
 def test_a_folder_is_indexed_and_searched_with_a_released_checkpoint(tmp_path, documents, variant):
     folder, _ = released_folder(tmp_path / "released", variant)
-    report = build([documents], Options(model=folder), Silent())
+    report = make_index([documents], model=folder)
     assert report.documents == report.embedded == len(CORPUS)
     found = cdesearch.open(documents)
     assert found.index.manifest.model == str(folder) and found.index.manifest.context_size == 12
     assert_finds_what_it_holds(found)
     (documents / "new.txt").write_text("light on the river")
-    assert build([documents], Options(), Silent()).embedded == 1
+    assert make_index([documents]).embedded == 1
 
 
 def test_a_model_without_a_null_embedding_needs_a_context(tmp_path):

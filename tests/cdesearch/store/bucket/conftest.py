@@ -1,10 +1,6 @@
 import pytest
-from built import write_documents
+from built import make_index, write_documents
 from object_server import object_server, store  # noqa: F401 (fixtures)
-
-from cdesearch.progress import Silent
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture
@@ -17,7 +13,7 @@ def run(store, docs, tiny_checkpoint):  # noqa: F811 (the fixture)
     """Build or update the index in the bucket."""
 
     def run(**options):
-        return build([docs], Options(index=store.place, model=tiny_checkpoint, **options), Silent())
+        return make_index([docs], index=store.place, model=tiny_checkpoint, **options)
 
     run.model = tiny_checkpoint
     return run

@@ -2,7 +2,7 @@ import shutil
 from datetime import timedelta
 
 import pytest
-from built import assert_same
+from built import assert_same, make_index
 from notes import Notes
 from object_server import move_to_computer, put
 
@@ -56,7 +56,7 @@ def test_an_update_sends_only_what_has_changed_and_lets_the_server_copy_the_rest
     assert not sent
     assert not [request for request in store.requests if request.startswith("GET") and ".lance" in request]
     updated = contents(store)
-    build([docs], Options(index=docs.parent / "local", model=tiny_checkpoint), Silent())
+    make_index([docs], index=docs.parent / "local", model=tiny_checkpoint)
     index = Index.open(docs.parent / "local")
     assert updated[0]["id"].to_pylist() == index.chunks.to_arrow().sort_by("id")["id"].to_pylist()
 
@@ -128,7 +128,7 @@ def test_an_upload_that_was_complete_but_not_published_is_not_sent_again(store, 
     store.before, store.is_gone = None, False
     del store.requests[:]
     told = Notes()
-    build([docs], Options(index=store.place, model=run.model), told)
+    make_index([docs], told, index=store.place, model=run.model)
     assert told.lines == ["An earlier run could not publish what it has built. This run publishes it."]
     sent = [request.rpartition("/")[2] for request in store.requests if request.startswith("PUT")]
     assert sorted(sent) == ["CURRENT", "INDEX", "checksums.json"]
@@ -189,7 +189,7 @@ def test_a_rebuild_mends_an_index_with_a_damaged_object_and_keeps_its_settings(
     with pytest.raises(IndexDamagedError, match=r"Run `cdesearch index --rebuild --index s3://[^ ]*`\."):
         run()
     confirm(store.place, TrustRequest(None, (str(docs),)))
-    build([], Options(index=store.place, rebuild=True, model=run.model), Silent())
+    make_index([], index=store.place, rebuild=True, model=run.model)
     index = Index.open(store.place)
     assert (index.manifest.n_documents, index.manifest.vectors) == (13, "int8")
 
@@ -206,7 +206,7 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     put(bucket.address, damaged, b"damaged")
     for options in ({}, {"rebuild": True}):
         with pytest.raises(IndexDamagedError, match=r"`cdesearch index --rebuild PATH --index s3://.*`"):
-            build([], Options(index=store.place, model=run.model, **options), Silent())
+            make_index([], index=store.place, model=run.model, **options)
     run(rebuild=True)
     assert Index.open(store.place).manifest.n_documents == 12
 

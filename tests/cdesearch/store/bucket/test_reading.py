@@ -1,19 +1,17 @@
 import json
 
 import pytest
+from built import make_index
 from command import cdesearch
 from object_server import SECRET, move_to_computer, put
 from running_server import running_server, wait_until
 
 import cdesearch as cdesearch_api
 from cdesearch.errors import IndexDamagedError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket import snapshot
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 QUERY = "the moon is in the house"
 
@@ -30,7 +28,7 @@ def test_another_computer_finds_in_the_bucket_what_a_local_index_finds(
     store, run, docs, tiny_checkpoint, tiny_encoder, tmp_path, monkeypatch, mode
 ):
     run()
-    build([docs], Options(model=tiny_checkpoint, index=tmp_path / "local"), Silent())
+    make_index([docs], model=tiny_checkpoint, index=tmp_path / "local")
     local = hits(Index.open(tmp_path / "local"), tiny_encoder, mode)
     move_to_computer("second", tmp_path, monkeypatch)
     assert hits(Index.open(store.place), tiny_encoder, mode) == local
@@ -87,7 +85,7 @@ def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, do
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "own.md").write_text("the moon is in the house of bread")
-    build([notes], Options(model=tiny_checkpoint), Silent())
+    make_index([notes], model=tiny_checkpoint)
     both = ("--index", store.address, "--index", notes)
     found = json.loads(cdesearch("query", QUERY, *both, "-k", 99, "--json", cwd=tmp_path).stdout)
     assert found["indexes"] == {"docs": str(docs), "notes": str(notes)}
