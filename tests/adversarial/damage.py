@@ -4,13 +4,11 @@ import os
 import shutil
 from pathlib import Path
 
-from cdesearch.progress import Silent
+from built import WORDS, make_index
+
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 MODES = ("hybrid", "dense", "text")
 ASKED = "moon river 3"
 
@@ -55,7 +53,7 @@ class SoundIndex:
     """An index of two generations, with its documents and its answers."""
 
     def __init__(self, place, checkpoint, encoder, n_files):
-        self.docs, self.encoder, self.options = place / "docs", encoder, Options(model=checkpoint)
+        self.docs, self.encoder, self.model = place / "docs", encoder, checkpoint
         self.docs.mkdir()
         for number in range(n_files):
             word = WORDS[number % len(WORDS)]
@@ -70,8 +68,8 @@ class SoundIndex:
         (self.kept,) = (one.name for one in (self.index / "generations").iterdir() if one.name != self.live)
         self.answers = {mode: self.ask(mode) for mode in MODES}
 
-    def update(self, **options):
-        return build([self.docs], self.options, Silent())
+    def update(self):
+        return make_index([self.docs], model=self.model)
 
     def ask(self, mode="hybrid"):
         hits = Searcher(Index(self.docs / ".cdesearch"), self.encoder).search(ASKED, mode=mode)

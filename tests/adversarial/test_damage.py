@@ -115,7 +115,7 @@ def test_damage_to_an_open_index_is_named_without_a_crash(sound, monkeypatch):
 )
 def test_commands_report_damage_in_one_line_with_exit_code_2(sound, part, kind, run):
     kind(sound.path(part))
-    index = ["index", sound.docs, "--model", sound.options.model]
+    index = ["index", sound.docs, "--model", sound.model]
     for command in (["query", "moon", "--index", sound.index], ["status", "--index", sound.index], index):
         made = run(*command, cwd=sound.docs, code=2)
         assert len(made.stderr.splitlines()) == 1 and "doctor --repair" in made.stderr and not made.stdout

@@ -8,15 +8,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from built import assert_same, contents, make_index
+from built import assert_same, contents, make_index, write_files
 from command import cdesearch, cdesearch_process, picture
 
 from cdesearch.errors import SourceError, StorageError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 pytestmark = [
     pytest.mark.slow,
@@ -56,20 +53,20 @@ def fill(disk, left):
 
 @pytest.mark.parametrize("left", [0, 4_096, 20_000])
 def test_an_update_on_a_full_disk_keeps_the_old_index(docs, disk, tiny_checkpoint, left):
-    options = Options(model=tiny_checkpoint, index=disk / "index")
-    build([docs], options, Silent())
+    options = {"model": tiny_checkpoint, "index": disk / "index"}
+    make_index([docs], **options)
     before = Index(disk / "index").manifest.n_chunks
     fill(disk, left)
     (docs / "new.md").write_text("the moon is new " * 4000)
     with pytest.raises(StorageError, match="full"):
-        build([docs], options, Silent())
+        make_index([docs], **options)
     (docs / "new.md").write_text("the moon is new")
     run = cdesearch("query", "moon", "--mode", "text", "--index", disk / "index", cwd=docs)
     lacks = "This answer lacks 1 new, 0 modified and 0 deleted files: the index cannot be updated: The disk of"
     assert run.stdout and lacks in run.stderr
     assert Index(disk / "index").manifest.n_chunks == before
     (disk / "ballast").unlink()
-    assert build([docs], options, Silent()).changed
+    assert make_index([docs], **options).changed
     fill(disk, left)
     cdesearch("clear", disk / "index", "--yes", cwd=docs)
     assert not (disk / "index").exists()
@@ -123,9 +120,8 @@ def test_an_index_on_a_read_only_file_system_answers_and_is_checked(docs, tiny_c
 def indexed(disk, tmp_path, tiny_checkpoint):
     """The folder of an index of the disk and of another folder."""
     (disk / "a.md").write_text("the cat in the house")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "b.md").write_text("the dog in the garden")
-    make_index([disk, tmp_path / "docs"], index=tmp_path / "index", model=tiny_checkpoint)
+    docs = write_files(tmp_path / "docs", {"b.md": "the dog in the garden"})
+    make_index([disk, docs], index=tmp_path / "index", model=tiny_checkpoint)
     return tmp_path / "index"
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch, cdesearch_several, picture
 
 from cdesearch.cli.status import read_status
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory, tiny_checkpoint):
     """A folder with an index of the present format, to copy."""
-    root = tmp_path_factory.mktemp("ready") / "docs"
-    root.mkdir()
-    (root / "a.md").write_text("the cat in the house")
+    root = write_files(tmp_path_factory.mktemp("ready") / "docs", {"a.md": "the cat in the house"})
     make_index([root], model=tiny_checkpoint)
     return root
 
@@ -39,30 +37,19 @@ def docs(ready, tmp_path):
 @pytest.fixture
 def cats(tmp_path):
     """A folder without an index."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("the cat")
-    return tmp_path / "docs"
+    return write_files(tmp_path / "docs", {"a.md": "the cat"})
 
 
 @pytest.fixture
 def home(tmp_path):
-    folder = tmp_path / "home"
-    (folder / "letters").mkdir(parents=True)
-    (folder / "letters" / "one.txt").write_text("dear cat")
-    (folder / ".bashrc").write_text("alias ll='ls -l'\n")
-    return folder
-
-
-def update(docs, tiny_checkpoint):
-    return make_index([docs], model=tiny_checkpoint)
+    return write_files(tmp_path / "home", {"letters/one.txt": "dear cat", ".bashrc": "alias ll='ls -l'\n"})
 
 
 # Folders of others.
 
 
 def test_a_project_folder_named_with_index_keeps_its_files(cats, tmp_path):
-    (tmp_path / "generations" / "2024").mkdir(parents=True)
-    (tmp_path / "generations" / "2024" / "data.bin").write_bytes(b"years of work")
+    write_files(tmp_path / "generations" / "2024", {"data.bin": "years of work"})
     before = picture(tmp_path)
     cdesearch("index", "docs", "--index", tmp_path, cwd=tmp_path)
     after = picture(tmp_path)
@@ -73,9 +60,7 @@ def test_a_project_folder_named_with_index_keeps_its_files(cats, tmp_path):
 
 @pytest.mark.parametrize("files", [[".gitignore", "generations/2024/data.bin"], ["CURRENT", "generations/2024/data"]])
 def test_a_folder_in_the_place_of_the_index_is_refused_untouched(cats, tmp_path, files):
-    for name in files:
-        (cats / ".cdesearch" / name).parent.mkdir(parents=True, exist_ok=True)
-        (cats / ".cdesearch" / name).write_text("mine")
+    write_files(cats / ".cdesearch", dict.fromkeys(files, "mine"))
     before = picture(tmp_path)
     cdesearch("index", "docs", cwd=tmp_path, code=2)
     cdesearch("index", "docs", "--rebuild", cwd=tmp_path, code=2)
@@ -133,7 +118,7 @@ def test_a_link_in_an_index_is_refused_and_its_target_kept(docs, home, name):
 
 def test_a_linked_folder_above_an_index_is_not_refused(docs, tmp_path, tiny_checkpoint):
     (tmp_path / "way").symlink_to(docs)
-    assert update(tmp_path / "way", tiny_checkpoint).changed
+    assert make_index([tmp_path / "way"], model=tiny_checkpoint).changed
 
 
 @pytest.mark.parametrize("name", [".gitignore", "lock", "lock.holder", "CURRENT.new", "live"])
@@ -157,7 +142,7 @@ def test_a_pipe_in_the_index_does_not_hang_a_run(docs, name):
 
 def test_a_gitignore_of_the_index_that_its_user_has_changed_is_kept(docs, tiny_checkpoint):
     (docs / ".cdesearch" / ".gitignore").write_text("!*\n")
-    update(docs, tiny_checkpoint)
+    make_index([docs], model=tiny_checkpoint)
     assert (docs / ".cdesearch" / ".gitignore").read_text() == "!*\n"
 
 
@@ -217,8 +202,7 @@ def test_an_index_path_that_lancedb_cannot_open_is_refused_in_one_line(cats, tmp
     ],
 )
 def test_a_failed_first_run_leaves_nothing_behind(tmp_path, arguments):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "rows.jsonl").write_text('{"text": "the cat"}\n')
+    write_files(tmp_path / "docs", {"rows.jsonl": '{"text": "the cat"}\n'})
     (tmp_path / "empty").mkdir()
     before = picture(tmp_path)
     place = {"HF_ENDPOINT": "http://127.0.0.1:9"} if "me/model" in arguments else {}
@@ -234,6 +218,5 @@ def test_a_failed_run_keeps_an_existing_index(docs):
 
 @pytest.mark.parametrize("length", [0, 5, len(MARK) - 1])
 def test_a_partly_written_marker_is_completed(cats, length, tiny_checkpoint):
-    (cats / ".cdesearch").mkdir()
-    (cats / ".cdesearch" / MARKER).write_text(MARK[:length])
-    assert update(cats, tiny_checkpoint).chunks == 1
+    write_files(cats / ".cdesearch", {MARKER: MARK[:length]})
+    assert make_index([cats], model=tiny_checkpoint).chunks == 1

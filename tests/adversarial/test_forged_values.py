@@ -7,7 +7,7 @@ import shutil
 import lancedb
 import pyarrow as pa
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch, picture
 
 import cdesearch as package
@@ -23,9 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def ready(tmp_path_factory):
-    docs = tmp_path_factory.mktemp("ready") / "docs"
-    docs.mkdir()
-    (docs / "a.md").write_text("the cat in the house")
+    docs = write_files(tmp_path_factory.mktemp("ready") / "docs", {"a.md": "the cat in the house"})
     make_index([docs])
     return docs
 

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch_process
 
 from cdesearch.builders import UnreadFile
@@ -31,9 +31,7 @@ def texts(index):
 @pytest.fixture
 def special(tmp_path):
     """A folder with one document and one entry of each kind that is not a regular file."""
-    folder = tmp_path / "special"
-    folder.mkdir()
-    (folder / "a.md").write_text("the cat")
+    folder = write_files(tmp_path / "special", {"a.md": "the cat"})
     os.mkfifo(folder / "pipe.md")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / "socket.md"))
@@ -81,12 +79,8 @@ def test_links_that_replace_a_file_or_a_folder_after_the_walk_are_not_followed(
     tmp_path, tiny_checkpoint, change_after_the_walk
 ):
     outside, docs = tmp_path / "outside", tmp_path / "docs"
-    for folder in (outside, docs / "d" / "deeper", docs / ".hidden"):
-        folder.mkdir(parents=True)
-    for name in ("a.md", "b.md", "c.md", "pipe.md", "d/deeper/e.md"):
-        (docs / name).write_text("the cat")
-    for file in (outside / "e.md", docs / ".hidden" / "h.md"):
-        file.write_text("the secret")
+    write_files(docs, dict.fromkeys(["a.md", "b.md", "c.md", "pipe.md", "d/deeper/e.md"], "the cat"))
+    write_files(tmp_path, dict.fromkeys(["outside/e.md", "docs/.hidden/h.md"], "the secret"))
 
     def swap():
         for name, target in [("b.md", outside / "e.md"), ("c.md", ".hidden/h.md")]:
@@ -108,8 +102,7 @@ def test_links_that_replace_a_file_or_a_folder_after_the_walk_are_not_followed(
 @pytest.mark.parametrize("opened", [_open_below, _open_then_check])
 def test_both_ways_of_opening_refuse_links_only_below_the_top(tmp_path, opened):
     top = tmp_path / "above"  # a link itself
-    (tmp_path / "top" / "d").mkdir(parents=True)
-    (tmp_path / "top" / "d" / "a.md").write_text("the cat")
+    write_files(tmp_path / "top" / "d", {"a.md": "the cat"})
     (tmp_path / "top" / "link.md").symlink_to("d/a.md")
     (tmp_path / "top" / "linked").symlink_to("d")
     top.symlink_to("top")
@@ -123,11 +116,8 @@ def test_both_ways_of_opening_refuse_links_only_below_the_top(tmp_path, opened):
 @pytest.fixture
 def locked(tmp_path):
     """A folder with a sub-folder and a file that may not be read."""
-    folder = tmp_path / "docs"
-    (folder / "shut").mkdir(parents=True)
-    (folder / "shut" / "b.md").write_text("the dog")
-    (folder / "a.md").write_text("the cat")
-    (folder / "secret.md").write_text("the moon")
+    texts = {"shut/b.md": "the dog", "a.md": "the cat", "secret.md": "the moon"}
+    folder = write_files(tmp_path / "docs", texts)
     (folder / "secret.md").chmod(0)
     (folder.parent / ".git").symlink_to(folder / "shut" / "b.md")  # which cannot be examined
     (folder / "shut").chmod(0)

@@ -9,16 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch_several
 
 from cdesearch.errors import IndexUntrustedError
-from cdesearch.progress import Silent
 from cdesearch.store.filesystem import lock_of
 from cdesearch.store.layout import MARK
 from cdesearch.store.trust import check_found, require_own
-from indexer.build import build
-from indexer.settings import Options
 
 OWNER, OTHER = 61_001, 61_002  # the numbers of the users
 SECRET = "salary negotiation notes"
@@ -68,8 +65,7 @@ def content(index):
 
 def test_no_command_uses_an_index_of_another_user_that_it_has_found(shared, tiny_checkpoint):
     before = content(shared / ".cdesearch")
-    (shared / "theirs" / "home" / "cdesearch").mkdir()
-    (shared / "theirs" / "home" / "cdesearch" / "config.toml").write_text("[query]\nupdate = true\n")
+    write_files(shared / "theirs" / "home" / "cdesearch", {"config.toml": "[query]\nupdate = true\n"})
     commands = "query hi|hi --format llm|ask hi|status|status .|eval --questions q|open a.md|index|index --rebuild"
     commands += "|watch|sources|sources add private.md|clear --yes|doctor|doctor --repair|serve --port 0|mcp"
     commands = [*map(str.split, commands.split("|")), ["index", "--refresh-context", "--model", tiny_checkpoint]]
@@ -108,15 +104,13 @@ def test_under_sudo_the_index_of_its_caller_is_read_and_not_written(tmp_path, mo
 
 
 def test_a_folder_that_its_owner_replaces_before_it_is_locked_gets_no_text(tmp_path, tiny_checkpoint):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "private.md").write_text(SECRET)
+    docs = write_files(tmp_path / "docs", {"private.md": SECRET})
     index = docs / ".cdesearch"
     make_index([docs], model=tiny_checkpoint)
     (docs / "more.md").write_text(SECRET)
     with ThreadPoolExecutor() as threads:
         with lock_of(index / "lock", wait=True):
-            updated = threads.submit(build, [docs], Options(model=tiny_checkpoint, wait=True), Silent())
+            updated = threads.submit(make_index, [docs], model=tiny_checkpoint, wait=True)
             time.sleep(1)  # the update waits for the lock
             index.rename(tmp_path / "taken")
             (index / "generations").mkdir(parents=True)
@@ -138,18 +132,16 @@ def modes(index):
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_a_new_index_is_private_and_later_generations_follow_its_folder(tmp_path, tiny_checkpoint, is_named):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "a.md").write_text("the cat")
+    docs = write_files(tmp_path / "docs", {"a.md": "the cat"})
     index = tmp_path / "index" if is_named else docs / ".cdesearch"
     if is_named:
         index.mkdir()
-    options = Options(model=tiny_checkpoint, index=index if is_named else None)
-    build([docs], options, Silent())
+    options = {"model": tiny_checkpoint, "index": index if is_named else None}
+    make_index([docs], **options)
     assert modes(index) == ({0o700}, {0o600})
     index.chmod(0o750)
     (docs / "b.md").write_text("the dog")
-    build([docs], options, Silent())
+    make_index([docs], **options)
     live = index / "generations" / (index / "CURRENT").read_text().strip()
     assert modes(live) == ({0o750}, {0o640})
     for name, mode in (("CURRENT", 0o640), ("INDEX", 0o640), ("generations", 0o750)):

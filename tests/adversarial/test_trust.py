@@ -9,7 +9,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from built import make_index, write_documents
+from built import make_index, write_documents, write_files
 from command import cdesearch, cdesearch_process, cdesearch_several, picture
 from embedding_server import serving
 
@@ -35,18 +35,12 @@ def config(tmp_path, monkeypatch):
 
 @pytest.fixture
 def docs(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.md").write_text("the cat in the house")
-    return folder
+    return write_files(tmp_path / "docs", {"a.md": "the cat in the house"})
 
 
 @pytest.fixture
 def secret(tmp_path):
-    folder = tmp_path / "secret"
-    folder.mkdir()
-    (folder / "diary.md").write_text("the moon and the password")
-    return folder
+    return write_files(tmp_path / "secret", {"diary.md": "the moon and the password"})
 
 
 @pytest.fixture

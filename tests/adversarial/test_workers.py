@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from built import make_index
+from built import make_index, write_files
 from read_by_workers import outcomes, reading, sources_of
 
 from indexer import job
@@ -273,8 +273,7 @@ def test_a_killed_parent_leaves_no_worker_behind(tmp_path, tiny_checkpoint, word
 def test_ctrl_c_or_sigterm_while_files_are_read_is_one_line_and_ends_the_workers(
     tmp_path, tiny_checkpoint, number, code
 ):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "bad.txt").write_text("HANG")
+    write_files(tmp_path / "docs", {"bad.txt": "HANG"})
     program = (
         "import sys\nfrom indexer.workers import process\n"
         "process.COMMAND = (sys.executable, '-P', sys.argv.pop(1))\n"

@@ -1,4 +1,6 @@
-"""The folder that the tests of the server index, and how its index changes."""
+"""The pages that the tests of the server index, and how their index changes."""
+
+from built import write_files
 
 import cdesearch
 from cdesearch.store.index import Index
@@ -13,11 +15,8 @@ PAGES = {
 }
 
 
-def write_pages(root, pages=None):
-    for name, text in (pages or PAGES).items():
-        (root / name).parent.mkdir(exist_ok=True, parents=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+def write_pages(root):
+    return write_files(root, PAGES)
 
 
 def update(root, checkpoint, number):

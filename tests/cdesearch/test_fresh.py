@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from built import write_files
 from served_pages import write_pages
 
 import cdesearch
@@ -80,7 +81,7 @@ def test_a_check_that_takes_long_delays_no_answer(docs, searcher, monkeypatch):
 
 
 def test_every_index_is_updated_and_a_line_names_its_folder(docs, tmp_path, tiny_checkpoint):
-    other = write_pages(tmp_path / "other", {"a.md": "the water"})
+    other = write_files(tmp_path / "other", {"a.md": "the water"})
     cdesearch.build(other, model=tiny_checkpoint).close()
     (docs / "new.md").write_text("xylophone")
     (other / "new.md").write_text("xylophone " * 20_000)

@@ -10,6 +10,14 @@ from indexer.settings import Options
 WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
 
+def write_files(folder, texts):
+    """Write files, whose texts are given by name, into a folder."""
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
 def write_documents(folder):
     """Twelve small documents."""
     folder.mkdir()

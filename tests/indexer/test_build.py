@@ -11,13 +11,10 @@ from cdesearch.context.vectors import to_unit
 from cdesearch.context.whitening import soft_whitening
 from cdesearch.encode.load import load_encoder
 from cdesearch.errors import IndexMismatchError, SourceError
-from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.index import Index
-from indexer.build import build
 from indexer.formats.format import Columns
 from indexer.generations import tables as write
-from indexer.settings import Options
 
 
 def test_same_folder_same_seed_same_model_same_vectors(docs, run):
@@ -58,8 +55,7 @@ def test_records_that_are_chunks_of_one_document_share_its_context(tmp_path, tin
         parts = [{"_id": f"{page}::{part}"} if column is None else {"_id": part, "page": page} for page, part in names]
         rows = [row | {"text": text} for row, text in zip(parts, texts, strict=True)]
         (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        options = Options(model=tiny_checkpoint, columns=Columns(document=column), vectors="float32")
-        return build([tmp_path], options, Silent())
+        return make_index([tmp_path], model=tiny_checkpoint, columns=Columns(document=column), vectors="float32")
 
     report = write("the cat", "the dog", "the moon", "the river")
     assert (report.documents, report.chunks) == (2, 4)

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from built import write_files
 from command import cdesearch, picture
 
 from cdesearch.store.index import Index
@@ -14,10 +15,7 @@ TABLES = {
 
 @pytest.fixture
 def small(tmp_path, tiny_checkpoint):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    for name, text in TABLES.items():
-        (folder / name).write_text(text)
+    folder = write_files(tmp_path / "small", TABLES)
     cdesearch("index", folder, "--model", tiny_checkpoint, cwd=tmp_path)
     return folder
 

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch
 
 import cdesearch as package
@@ -55,8 +55,7 @@ def test_a_folder_of_that_name_is_named_with_a_dot():
 
 @pytest.mark.usefixtures("no_confirmations")
 def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path):
-    (tmp_path / "config" / "cdesearch").mkdir(parents=True)
-    (tmp_path / "config" / "cdesearch" / "config.toml").write_text(f'[index]\nmodel = "{tmp_path / "model"}"\n')
+    write_files(tmp_path / "config" / "cdesearch", {"config.toml": f'[index]\nmodel = "{tmp_path / "model"}"\n'})
     (docs / ".cdesearch.toml").write_text('[index]\nmodel = "default"\n')
     cdesearch("index", ".", "--rebuild", cwd=docs)
     assert model_of(docs) is None

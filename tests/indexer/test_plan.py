@@ -6,16 +6,13 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 
 from cdesearch.builders import UnreadFile
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
 from indexer import description, job, plan
-from indexer.build import build
 from indexer.files.outcome import Source
 from indexer.plan import STAMP_NS, count_changes, find_changes, make_plan
-from indexer.settings import Options
 
 SECOND = 10**9
 BUILT = 10**9  # seconds; in nanoseconds it is still exact as a float
@@ -23,15 +20,16 @@ TEXTS = {"a.md": "the cat", "b.md": "the dog", "c.md": "the moon"}
 RECORDS = [{"id": "one", "text": "the river"}, {"id": "two", "text": "the stone"}]
 
 
+def write_old(docs, texts):
+    write_files(docs, texts)
+    for name in texts:
+        os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
+
+
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory, tiny_checkpoint):
     docs = tmp_path_factory.mktemp("plan") / "docs"
-    docs.mkdir()
-    for name, text in TEXTS.items():
-        (docs / name).write_text(text)
-    (docs / "d.jsonl").write_text("\n".join(map(json.dumps, RECORDS)))
-    for file in docs.iterdir():
-        os.utime(file, ns=(BUILT * SECOND, BUILT * SECOND))
+    write_old(docs, TEXTS | {"d.jsonl": "\n".join(map(json.dumps, RECORDS))})
     make_index([docs], model=tiny_checkpoint)
     return docs
 
@@ -135,33 +133,26 @@ def test_changes_are_counted(docs, run):
     (docs / "00.md").write_text("another text")
     (docs / "01.md").unlink()
     (docs / "02.md").unlink()
-    for name in ("n1.md", "n2.md", "n3.md"):
-        (docs / name).write_text("new")
+    write_files(docs, dict.fromkeys(["n1.md", "n2.md", "n3.md"], "new"))
     assert count_changes(Index.open(docs)) == {"new": 3, "modified": 1, "deleted": 2}
     assert find_changes(Index.open(docs)).n_bytes == len("another text") + 3 * len("new")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no time of the last change of attributes")
 def test_a_broken_file_that_is_replaced_by_a_good_one_of_the_same_size_and_time_is_modified(tmp_path, tiny_checkpoint):
-    docs, options = tmp_path / "docs", Options(model=tiny_checkpoint)
-    docs.mkdir()
+    docs = write_files(tmp_path / "docs", {"other.md": "the dog"})
     good = json.dumps({"cells": [{"cell_type": "markdown", "source": "the cat"}], "nbformat": 4, "metadata": {}})
-    (docs / "other.md").write_text("the dog")
-    (docs / "bad.ipynb").write_text("{" * len(good))
-    os.utime(docs / "bad.ipynb", ns=(BUILT * SECOND, BUILT * SECOND))
-    assert [one.path for one in build([docs], options, Silent()).skipped] == ["bad.ipynb"]
-    (docs / "bad.ipynb").write_text(good)
-    os.utime(docs / "bad.ipynb", ns=(BUILT * SECOND, BUILT * SECOND))
+    write_old(docs, {"bad.ipynb": "{" * len(good)})
+    assert [one.path for one in make_index([docs], model=tiny_checkpoint).skipped] == ["bad.ipynb"]
+    write_old(docs, {"bad.ipynb": good})
     assert count_changes(Index.open(docs))["modified"] == 1
-    assert build([docs], options, Silent()).documents == 2
+    assert make_index([docs]).documents == 2
 
 
 def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored_now_are_not_deleted(
     tmp_path, tiny_checkpoint
 ):
-    for name in ("a.md", "b.md"):
-        (tmp_path / name).write_text(f"the {name}")
-    (tmp_path / ".ignore").write_text("a.md\n")
+    write_files(tmp_path, {"a.md": "the cat", "b.md": "the moon", ".ignore": "a.md\n"})
     make_index([tmp_path], model=tiny_checkpoint, max_file_bytes=100)
     (tmp_path / ".ignore").write_text("b.md\n")
     (tmp_path / "large.md").write_text("the dog " * 100)
@@ -171,14 +162,10 @@ def test_only_files_that_an_update_would_read_are_new_and_those_that_are_ignored
 @pytest.fixture
 def updated(tmp_path, tiny_checkpoint):
     """Updates the index of a folder with three old files, and returns the report."""
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for name, text in TEXTS.items():
-        (docs / name).write_text(text)
-        os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
+    write_old(tmp_path / "docs", TEXTS)
 
     def run():
-        return make_index([docs], model=tiny_checkpoint)
+        return make_index([tmp_path / "docs"], model=tiny_checkpoint)
 
     run()
     return run
@@ -195,8 +182,7 @@ def later(docs):
 @pytest.mark.parametrize("name", ["a.new", "a.md"], ids=["moved", "copied"])
 def test_another_file_of_the_same_size_and_time_is_a_change(tmp_path, updated, name):
     docs = tmp_path / "docs"
-    (docs / name).write_text("the cow")
-    os.utime(docs / name, ns=(BUILT * SECOND, BUILT * SECOND))
+    write_old(docs, {name: "the cow"})
     (docs / name).replace(docs / "a.md")
     assert count_changes(later(docs)) == {"new": 0, "modified": 1, "deleted": 0}
     assert updated().embedded == 1

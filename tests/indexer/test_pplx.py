@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from built import make_index
+from built import make_index, write_files
 from random_pplx import pplx_folder
 
 from cdesearch.context.document import add_document_context
@@ -23,13 +23,9 @@ def models(tmp_path_factory):
 
 @pytest.fixture
 def docs(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for number in range(3):  # of several chunks: each byte is a token
-        text = "\n\n".join(f"{part * 20}{number}" for part in PARTS)
-        (folder / f"{number}.txt").write_text(text)
-    (folder / "short.txt").write_text("moon light")
-    return folder
+    # All but one are of several chunks: each byte is a token.
+    texts = {f"{n}.txt": "\n\n".join(f"{part * 20}{n}" for part in PARTS) for n in range(3)}
+    return write_files(tmp_path / "docs", texts | {"short.txt": "moon light"})
 
 
 def rows_of(folder):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from built import make_index
+from built import make_index, write_files
 from conftest import TINY, make_checkpoint
 
 from cdesearch.store.index import Index
@@ -20,13 +20,9 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def docs(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for number in range(3):
-        text = "\n\n".join(f"{place} {part * 6}{number}" for place, part in enumerate(PARTS * 2))
-        (folder / f"{number}.txt").write_text(text)
-    (folder / "short.txt").write_text("engine light")
-    return folder
+    parts = [f"{place} {part * 6}" for place, part in enumerate(PARTS * 2)]
+    texts = {f"{number}.txt": "\n\n".join(f"{part}{number}" for part in parts) for number in range(3)}
+    return write_files(tmp_path / "docs", texts | {"short.txt": "engine light"})
 
 
 def vectors_of(folder):
@@ -42,10 +38,7 @@ def test_an_update_with_a_new_context_gives_the_vectors_of_a_fresh_build(docs, m
     make_index([docs], model=model, vectors="float32")
     edited = docs / "1.txt"
     edited.write_text(edited.read_text().replace("moon", "sun", 1))
-    fresh = tmp_path / "fresh"
-    fresh.mkdir()
-    for file in docs.glob("*.txt"):
-        (fresh / file.name).write_text(file.read_text())
+    fresh = write_files(tmp_path / "fresh", {file.name: file.read_text() for file in docs.glob("*.txt")})
     make_index([docs], refresh_context=True)
     make_index([fresh], model=model, vectors="float32")
     updated, built = vectors_of(docs), vectors_of(fresh)

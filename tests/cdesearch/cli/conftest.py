@@ -1,6 +1,6 @@
 import pytest
+from built import write_files
 from command import cdesearch
-from served_pages import write_pages
 
 
 @pytest.fixture(scope="session")
@@ -8,7 +8,7 @@ def index_of(tmp_path_factory):
     """A function that writes files, whose texts are given by name, into a new folder, and indexes it."""
 
     def made(texts):
-        folder = write_pages(tmp_path_factory.mktemp("docs"), texts)
+        folder = write_files(tmp_path_factory.mktemp("docs"), texts)
         cdesearch("index", ".", cwd=folder)
         return folder
 

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import typer
+from built import write_files
 from command import cdesearch
 
 from cdesearch.cli.usage import parse_probability
@@ -13,10 +14,7 @@ TEXT = "# Cats\n\nA cat purrs at night.\n\n# Dogs\n\nA dog barks.\n"
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("docs")
-    (folder / "pets.md").write_text(TEXT)
-    (folder / "sub").mkdir()
-    (folder / "sub" / "evil\x1b[31m.txt").write_text("A whale sings.")
+    folder = write_files(tmp_path_factory.mktemp("docs"), {"pets.md": TEXT, "sub/evil\x1b[31m.txt": "A whale sings."})
     run = cdesearch("index", ".", cwd=folder)
     assert "Next: cdesearch query" in run.stderr and run.stdout == ""
     return folder
@@ -132,8 +130,7 @@ def test_bad_input_is_one_line(indexed, arguments, message):
 
 
 def test_status_names_a_renamed_folder(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "pets.md").write_text(TEXT)
+    write_files(tmp_path / "docs", {"pets.md": TEXT})
     made = cdesearch("index", "docs", "--index", "index", cwd=tmp_path)
     assert "1 document, 1 chunk (1 embedded)" in made.stderr
     assert "1 document, 1 chunk." in cdesearch("doctor", "--index", "index", cwd=tmp_path).stdout
@@ -196,8 +193,7 @@ def test_doctor_reports_once_that_a_sound_index_needs_no_repair(indexed):
 
 
 def test_the_summary_shows_how_many_documents_have_no_text_and_status_which_ones(tmp_path):
-    (tmp_path / "a.txt").write_text("The bird flies.")
-    (tmp_path / "empty.txt").write_text("")
+    write_files(tmp_path, {"a.txt": "The bird flies.", "empty.txt": ""})
     said = cdesearch("index", ".", cwd=tmp_path).stderr
     assert "2 documents (1 without text), 1 chunk (1 embedded)" in said and "Read in part" not in said
     listed = cdesearch("status", "--files", cwd=tmp_path).stdout

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 from background_server import runtime_folder, serve
+from built import write_files
 from command import cdesearch
-from served_pages import write_pages
 
 from cdesearch import service
 from cdesearch.cli.hits.opening import remembered
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     """A folder with two indexed folders."""
     root = tmp_path_factory.mktemp("several")
     for name, texts in (("pets", PETS), ("space", SPACE)):
-        write_pages(root / name, texts)
+        write_files(root / name, texts)
         cdesearch("index", name, cwd=root)
     return root
 

@@ -1,24 +1,16 @@
 import pytest
-from built import make_index
+from built import WORDS, make_index, write_files
 
 from cdesearch.cli.status import read_status
 from cdesearch.store.index import Index
-
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
 
 @pytest.fixture
 def docs(tmp_path):
     """150 files, 90 of which contain the same text."""
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for number in range(60):
-        first, second = WORDS[number % 9], WORDS[number // 9]
-        (folder / f"{number}.txt").write_text(f"the {first} and the {second} {number}")
-    for number in range(90):
-        (folder / f"{number}").mkdir()  # the files have the same name, because the title is part of the text
-        (folder / f"{number}" / "licence.txt").write_text("bread bread bread bread")
-    return folder
+    texts = {f"{n}.txt": f"the {WORDS[n % 9]} and the {WORDS[n // 9]} {n}" for n in range(60)}
+    # The other files have the same name, because the title is part of the text.
+    return write_files(tmp_path / "docs", texts | {f"{n}/licence.txt": "bread bread bread bread" for n in range(90)})
 
 
 def drift_after(docs, checkpoint, **options):

@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from built import write_files
 from command import cdesearch
-from served_pages import write_pages
 
 import cdesearch as package
 from cdesearch.search.path_filter import globs_of
@@ -15,7 +15,7 @@ ALL = {*OTHER, "guides/30.txt", "20.txt", "a[1.txt"}
 def parent(tmp_path_factory):
     """A folder that contains the indexed folder `two [2]`."""
     parent = tmp_path_factory.mktemp("parent")
-    write_pages(parent / "two [2]", {name: f"The owl of {name} hoots." for name in ALL})
+    write_files(parent / "two [2]", {name: f"The owl of {name} hoots." for name in ALL})
     cdesearch("index", "two [2]", cwd=parent)
     return parent
 

@@ -4,8 +4,8 @@ import json
 import shutil
 
 import pytest
+from built import write_files
 from command import cdesearch
-from served_pages import write_pages
 
 from cdesearch.cli.hits.opening import state_folder
 from cdesearch.store.copies import user_cache
@@ -63,7 +63,7 @@ def test_a_folder_without_texts_names_the_rest_of_the_index_if_that_has_hits(not
 
 
 def test_a_folder_that_was_added_to_an_index_does_not_hide_it_from_its_own_folder(notes, tmp_path):
-    write_pages(tmp_path / "elsewhere", {"far.md": "The far owl hoots."})
+    write_files(tmp_path / "elsewhere", {"far.md": "The far owl hoots."})
     cdesearch("sources", "add", tmp_path / "elsewhere", cwd=notes)
     assert sorted(found("owl", "--mode", "text", cwd=notes)[0]) == ["elsewhere/far.md", "notes/guides/[a] b/owl.md"]
     assert found("owl", "--mode", "text", cwd=notes / "guides")[0] == ["notes/guides/[a] b/owl.md"]
@@ -111,7 +111,7 @@ def test_everything_is_forgotten_except_the_files_and_the_settings(listed, notes
     shutil.rmtree(tmp_path / "mail")
     moved = [tmp_path / "queried", tmp_path / "updated"]
     for folder, command in zip(moved, (["query", "list"], ["index", "."]), strict=True):
-        made = write_pages(tmp_path / "made", {"a.md": "It is in no list."})
+        made = write_files(tmp_path / "made", {"a.md": "It is in no list."})
         cdesearch("index", ".", cwd=made)
         cdesearch(*command, cwd=made.rename(folder))
     assert "--yes" in cdesearch("clear", "--everything", cwd=listed, code=2).stderr

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import run_here
 from conftest import make_tokenizer
 from local_hub import COMMIT, serving
@@ -16,6 +16,7 @@ from small_corpus import write_corpus
 from cdesearch.errors import ModelError
 from cdesearch.models.catalog import KNOWN_MODELS, list_models, models_reading
 from cdesearch.models.hub import checkpoint_folder, is_id
+from cdesearch.store.index import Index
 
 NOBODY = "http://127.0.0.1:9"
 TOKENIZER = "answerdotai/ModernBERT-base"
@@ -75,13 +76,11 @@ def test_a_cached_model_is_used_without_network_and_remembered_by_its_id(cache, 
     snapshot = put_in_cache(cache, "me/model", tiny_checkpoint)
     model = Path("me/model")
     assert checkpoint_folder(model) == snapshot
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.txt").write_text("the cat")
-    make_index([tmp_path / "docs"], model=model)
-    manifest = next((tmp_path / "docs").rglob("manifest.json"))
-    assert json.loads(manifest.read_text())["model"] == "me/model"
-    (tmp_path / "docs" / "b.txt").write_text("the dog")
-    assert make_index([tmp_path / "docs"]).embedded == 1
+    docs = write_files(tmp_path / "docs", {"a.txt": "the cat"})
+    make_index([docs], model=model)
+    assert Index.open(docs).manifest.model == "me/model"
+    (docs / "b.txt").write_text("the dog")
+    assert make_index([docs]).embedded == 1
 
 
 def test_a_model_that_is_cached_in_part_is_not_used(cache, tiny_checkpoint, tmp_path):

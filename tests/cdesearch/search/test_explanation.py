@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from served_pages import write_pages
+from built import write_files
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
@@ -22,7 +22,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    root = write_pages(tmp_path_factory.mktemp("pages"), PAGES)
+    root = write_files(tmp_path_factory.mktemp("pages"), PAGES)
     cdesearch.build(root)
     with Searcher(Index.open(root)) as searcher:
         yield searcher

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from served_pages import write_pages
+from built import write_files
 
 import cdesearch
 from cdesearch.errors import QueryError
@@ -20,7 +20,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    root = write_pages(tmp_path_factory.mktemp("patterns"), FILES)
+    root = write_files(tmp_path_factory.mktemp("patterns"), FILES)
     with cdesearch.build(root) as built:
         yield built
 

@@ -1,7 +1,7 @@
 """Operators in the text of a query leave out chunks and files, and only the other words are searched for."""
 
 import pytest
-from served_pages import write_pages
+from built import write_files
 
 import cdesearch
 from cdesearch.errors import QueryError
@@ -21,7 +21,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    root = write_pages(tmp_path_factory.mktemp("operators"), FILES)
+    root = write_files(tmp_path_factory.mktemp("operators"), FILES)
     with cdesearch.build(root) as built:
         yield built
 
@@ -123,7 +123,7 @@ def test_without_words_the_files_that_pass_the_filters_are_listed_by_path(opened
 
 def test_files_that_begin_alike_are_all_listed(tmp_path):
     licence = "# A licence that permits the use of this program under these terms and no others.\n" * 5
-    root = write_pages(tmp_path / "alike", {f"{name}.py": f"{licence}\n{name} = 1\n" for name in "abc"})
+    root = write_files(tmp_path / "alike", {f"{name}.py": f"{licence}\n{name} = 1\n" for name in "abc"})
     with cdesearch.build(root) as built:
         assert [hit.chunk.path for hit in built.search("type:py")] == ["a.py", "b.py", "c.py"]
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from served_pages import write_pages
+from built import write_files
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
@@ -28,7 +28,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    root = write_pages(tmp_path_factory.mktemp("corpus"), PAGES)
+    root = write_files(tmp_path_factory.mktemp("corpus"), PAGES)
     cdesearch.build(root)
     return root
 

@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from built import write_files
 from served_pages import write_pages
 
 import cdesearch
@@ -15,7 +16,7 @@ from indexer.plan import find_changes
 CHANGES = {
     "nothing": lambda docs: None,
     "a new file": lambda docs: (docs / "new.md").write_text("new"),
-    "a new folder": lambda docs: write_pages(docs, {"a/b/new.md": "new"}),
+    "a new folder": lambda docs: write_files(docs, {"a/b/new.md": "new"}),
     "another text": lambda docs: (docs / "long.md").write_text("short"),
     "another text of the same size": lambda docs: (docs / "space/moon.txt").write_text(
         "The moon pulls the tides of the SEA."
@@ -33,7 +34,7 @@ CHANGES = {
 @pytest.fixture
 def docs(tmp_path, tiny_checkpoint):
     folder = write_pages(tmp_path / "docs")
-    write_pages(folder, {".gitignore": "ignored/\n", "ignored/a.md": "ignored"})
+    write_files(folder, {".gitignore": "ignored/\n", "ignored/a.md": "ignored"})
     for file in folder.rglob("*"):
         os.utime(file, (1_700_000_000, 1_700_000_000))  # so that no file is doubtful
     cdesearch.build(folder, model=tiny_checkpoint).close()
@@ -48,7 +49,7 @@ def test_the_look_agrees_with_an_update(docs, change):
 
 
 def test_the_documents_of_a_missing_source_stay(docs, tmp_path, tiny_checkpoint):
-    away = write_pages(tmp_path / "away", {"a.md": "away"})
+    away = write_files(tmp_path / "away", {"a.md": "away"})
     cdesearch.build(away, docs / "long.md", index=docs, model=tiny_checkpoint).close()
     assert not may_be_behind(Index.open(docs))
     shutil.rmtree(away)

@@ -38,7 +38,7 @@ def test_what_is_damaged_is_made_again_from_what_is_whole_with_the_same_settings
     damage(sound.path(part))
     steps = repaired(sound)
     assert step in steps[0]
-    assert Index(sound.index).manifest.model == str(sound.options.model)
+    assert Index(sound.index).manifest.model == str(sound.model)
     if step == PREVIOUS:
         assert {chunk for chunk, _ in sound.ask()} == {chunk for chunk, _ in sound.answers["hybrid"]}
 
@@ -50,7 +50,7 @@ def test_if_the_settings_are_lost_too_the_command_to_run_is_named(sound, parts):
         overwrite(sound.path(part))
     with pytest.raises(IndexDamagedError, match=r"settings are lost.*--rebuild PATH"):
         repair(sound.index, False, Silent(), lambda _: None)
-    make_index([sound.docs], model=sound.options.model, rebuild=True)
+    make_index([sound.docs], model=sound.model, rebuild=True)
     assert diagnose(sound.index).is_sound
 
 

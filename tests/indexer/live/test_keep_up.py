@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from built import assert_same, contents, make_index
+from built import assert_same, contents, make_index, write_files
 from object_server import put
 
 from cdesearch.store.copies import copies_of
@@ -117,10 +117,7 @@ def test_an_update_that_fails_is_repeated_and_its_error_is_said_once(docs, run, 
 def test_a_context_that_no_longer_fits_is_renewed_or_its_renewal_is_advised_once(docs, request, model, embeds):
     folder = make_index([docs], model=request.getfixturevalue(model)).folder
     before = Index(folder).manifest
-    more = docs.parent / "more"
-    more.mkdir()
-    for number in range(70):
-        (more / f"{number}.md").write_text(f"engine {number} and stone")
+    more = write_files(docs.parent / "more", {f"{number}.md": f"engine {number} and stone" for number in range(70)})
     with Keeping(folder) as keeping:
         more.rename(docs / "more")
         keeping.wait_for(lambda: Index(folder).manifest.n_documents == 82)

@@ -4,7 +4,7 @@ import shutil
 import sys
 
 import pytest
-from built import assert_same, contents, make_index
+from built import assert_same, contents, make_index, write_files
 from notes import Notes
 
 from cdesearch.cli.main import run as run_command
@@ -19,9 +19,7 @@ from indexer.plan import count_changes
 @pytest.fixture
 def two(tmp_path, tiny_checkpoint):
     """An index of two folders."""
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "a.md").write_text(f"the cat is in house {name}")
+    write_files(tmp_path, {f"{name}/a.md": f"the cat is in house {name}" for name in ("one", "two")})
     make_index([tmp_path / "one", tmp_path / "two"], model=tiny_checkpoint)
     return tmp_path
 
@@ -114,8 +112,7 @@ def test_clear_asks_and_refuses_a_folder_without_the_marker(docs, run, tmp_path,
     with pytest.raises(InputError, match="--yes"):
         command(monkeypatch, "clear", docs)
     assert (folder / "CURRENT").exists()
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "CURRENT").write_text("x")
+    write_files(tmp_path / "other", {"CURRENT": "x"})
     with pytest.raises((IndexNotFoundError, InputError)):
         command(monkeypatch, "clear", "--index", tmp_path / "other", "--yes")
     assert (tmp_path / "other" / "CURRENT").exists()
@@ -127,8 +124,7 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
     two, tiny_checkpoint, monkeypatch, capsys, arguments
 ):
     inner, outer = two / "one" / ".cdesearch", two / ".cdesearch"
-    (two / "one" / "deep").mkdir()
-    (two / "one" / "deep" / "cat.md").write_text("the deep cat")
+    write_files(two / "one" / "deep", {"cat.md": "the deep cat"})
     make_index([two / "one"], model=tiny_checkpoint)
     monkeypatch.chdir(two / "one" / "deep")
     command(monkeypatch, *arguments)

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from built import write_files
 
 from cdesearch.store.manifest import Globs
 from indexer.live import watched as module
@@ -16,11 +17,7 @@ from indexer.live.watched import Watched
 
 @pytest.fixture
 def docs(tmp_path):
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "a.md").write_text("the cat")
-    (folder / ".gitignore").write_text("*.log\n")
-    return folder
+    return write_files(tmp_path / "docs", {"a.md": "the cat", ".gitignore": "*.log\n"})
 
 
 class Waiting:
@@ -57,8 +54,7 @@ def test_a_saved_file_is_reported_and_an_ignored_one_is_not(docs):
     with Waiting(Watched([docs])) as waiting:
         (docs / "x.log").write_text("noise")
         (docs / "a.md").read_text()  # no change
-        (docs / ".cdesearch").mkdir()
-        (docs / ".cdesearch" / "CURRENT").write_text("x")
+        write_files(docs / ".cdesearch", {"CURRENT": "x"})
         waiting.expect(0, seconds=1)
         (docs / "a.md").write_text("the dog")
         waiting.expect(1)
@@ -87,8 +83,7 @@ def test_a_name_that_is_not_utf8_does_not_end_the_watch(docs):
 
 @pytest.mark.slow
 def test_a_removed_folder_is_reported_although_only_some_files_are_included(docs):
-    (docs / "below").mkdir()
-    (docs / "below" / "b.md").write_text("the moon")
+    write_files(docs / "below", {"b.md": "the moon"})
     with Waiting(Watched([docs], Globs(("*.md",), ()))) as waiting:
         shutil.rmtree(docs / "below")
         waiting.expect(1)

@@ -3,9 +3,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from built import write_files
 from mcp_calls import call
 from running_server import running_server, wait_until
-from served_pages import damage, update, write_pages
+from served_pages import damage, update
 
 import cdesearch
 from cdesearch import __version__
@@ -63,7 +64,7 @@ def test_the_health_check_names_the_process(server):
 
 
 def test_an_update_finds_what_has_changed(tmp_path):
-    root = write_pages(tmp_path / "own", {"moon.md": "The moon pulls the tides."})
+    root = write_files(tmp_path / "own", {"moon.md": "The moon pulls the tides."})
     cdesearch.build(root).close()
     with running_server([root]) as server:
         assert server.json("updates")["state"] == "never"

@@ -2,8 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
+from built import write_files
 from running_server import running_server
-from served_pages import write_pages
 
 import cdesearch
 
@@ -23,7 +23,7 @@ NOTES = {
 @pytest.fixture(scope="session")
 def notes(tmp_path_factory):
     """A folder that is indexed with the default model."""
-    root = write_pages(tmp_path_factory.mktemp("browser") / "notes", NOTES)
+    root = write_files(tmp_path_factory.mktemp("browser") / "notes", NOTES)
     cdesearch.build(root).close()
     return root
 

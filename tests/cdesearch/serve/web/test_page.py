@@ -4,12 +4,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser import DESK, WIDE
+from built import write_files
 from pdf_pages import Line, pdf_of
 from PIL import Image
 from running_server import running_server
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
-from served_pages import write_pages
 
 import cdesearch
 from cdesearch.serve.settings import ServeSettings
@@ -367,7 +367,7 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
     image = "![the hull](../hull.png) ![the sail](https://example.org/sail.png)"
     links = "[Its mast](../parts/the%20mast.md#top), [[the mast]], [a shop](https://example.org)."
     ship = f"# Ship\n\nThe ship has a hull. {image} {links}"
-    root = write_pages(tmp_path / "own", {"docs/ship.md": ship, "parts/the mast.md": "# Mast\n\nIt is tall."})
+    root = write_files(tmp_path / "own", {"docs/ship.md": ship, "parts/the mast.md": "# Mast\n\nIt is tall."})
     (root / "turbine.pdf").write_bytes(pdf_of(pages, title="Turbine"))
     Image.new("RGB", (30, 20), "teal").save(root / "hull.png")
     cdesearch.build(root).close()
@@ -421,7 +421,7 @@ def test_tables_and_images_of_html_and_the_headers_of_a_mail_are_shown(browser, 
     crew = f"<p id=crew></p><table><tr><th>Cook<th>Bosun</tr>{people}</table>"
     head = {"From": "Ann <ann@example.org>", "To": "Bo", "Date": "Mon, 2 Mar 2026 15:00:00 +0100", "Subject": "Tea"}
     mail = "".join(f"{name}: {value}\n" for name, value in head.items()) + "\nThe kettle leaks."
-    root = write_pages(tmp_path / "own", {"docs/crew.html": crew, "tea.eml": mail})
+    root = write_files(tmp_path / "own", {"docs/crew.html": crew, "tea.eml": mail})
     Image.new("RGB", (30, 20), "teal").save(root / "ann.png")
     cdesearch.build(root).close()
     own = browser.url
@@ -456,7 +456,7 @@ def test_no_request_leaves_the_server(browser):
 
 @pytest.mark.slow
 def test_all_indexes_are_searched_as_one(browser, notes, tmp_path):
-    other = write_pages(
+    other = write_files(
         tmp_path / "other",
         {
             "hedges.md": "# Hedges\n\n| prune |\n|---|\n| hedges in **late** summer <img src=x onerror=alert(1)> |",

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch
 from object_server import SECRET, move_to_computer, put
 from running_server import running_server, wait_until
@@ -82,9 +82,7 @@ def test_a_generation_that_was_collected_is_replaced_by_the_newest(store, run, d
 @pytest.mark.slow
 def test_an_index_in_a_bucket_and_a_local_one_are_searched_as_one(store, run, docs, tiny_checkpoint, tmp_path):
     run()
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "own.md").write_text("the moon is in the house of bread")
+    notes = write_files(tmp_path / "notes", {"own.md": "the moon is in the house of bread"})
     make_index([notes], model=tiny_checkpoint)
     both = ("--index", store.address, "--index", notes)
     found = json.loads(cdesearch("query", QUERY, *both, "-k", 99, "--json", cwd=tmp_path).stdout)
