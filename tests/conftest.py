@@ -147,6 +147,32 @@ def _compiled_modules() -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    """A folder of twelve documents."""
+    from built import write_documents
+
+    return write_documents(tmp_path / "docs")
+
+
+@pytest.fixture
+def own_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder for the settings of the user, and for what the user has confirmed."""
+    for name in ("XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "config"))
+    (tmp_path / "config" / "cdesearch").mkdir(parents=True)
+    return tmp_path / "config" / "cdesearch"
+
+
+@pytest.fixture
+def server(tiny_encoder, own_config):
+    """A server of the vectors of the tiny model, which nobody has confirmed."""
+    from embedding_server import serving
+
+    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
+        yield server
+
+
 @pytest.fixture(scope="session")
 def tiny_tokenizer() -> Tokenizer:
     return make_tokenizer()

@@ -3,15 +3,9 @@ import shutil
 import subprocess
 
 import pytest
-from built import write_documents
 
 # Root may write everywhere. Without these two capabilities it is like any other owner of its files.
 WEAKER = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]
-
-
-@pytest.fixture
-def docs(tmp_path):
-    return write_documents(tmp_path / "docs")
 
 
 @pytest.fixture

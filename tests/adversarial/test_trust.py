@@ -11,7 +11,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from built import make_index, write_documents, write_files
 from command import cdesearch, cdesearch_process, cdesearch_several, picture
-from embedding_server import serving
 
 import cdesearch as package
 from cdesearch.cli.status import read_status
@@ -26,11 +25,9 @@ SECRET = "sk-very-secret"
 
 
 @pytest.fixture(autouse=True)
-def config(tmp_path, monkeypatch):
-    """An empty configuration folder for this process and its children."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("APPDATA", str(tmp_path / "config"))
-    return tmp_path / "config" / "cdesearch" / "trusted.json"
+def config(own_config):
+    """The file of what the user has confirmed, in this process and its children."""
+    return own_config / "trusted.json"
 
 
 @pytest.fixture
@@ -183,12 +180,6 @@ def test_naming_a_folder_elsewhere_or_a_model_is_recorded_and_reported_once(docs
 
 
 # The server of a model.
-
-
-@pytest.fixture
-def server(tiny_encoder):
-    with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
-        yield server
 
 
 @pytest.mark.slow

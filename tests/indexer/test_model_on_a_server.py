@@ -30,7 +30,7 @@ QUERIES = ["the cat in the house", "water and the river", "moon light", "engine 
 
 
 @pytest.fixture(autouse=True)
-def _short_waits(no_confirmations, monkeypatch):
+def _short_waits(own_config, monkeypatch):
     monkeypatch.setattr(endpoint, "FIRST_WAIT", 0.01)
 
 

@@ -4,16 +4,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-from built import make_index, write_files
+from built import make_index
 from command import cdesearch
 
 import cdesearch as package
 from cdesearch.errors import IndexMismatchError
 from cdesearch.models.endpoint_model import parse_model
-from cdesearch.progress import Silent
 from cdesearch.store.index import Index
-from indexer.build import build
-from indexer.settings import Options
 
 
 @pytest.fixture(autouse=True)
@@ -28,14 +25,14 @@ def model_of(docs):
 
 @pytest.mark.slow
 def test_an_index_of_another_model_returns_to_the_default_model(docs):
-    options = Options(index=docs / ".cdesearch", model=parse_model("default"))
+    options = {"index": docs / ".cdesearch", "model": parse_model("default")}
     with pytest.raises(IndexMismatchError) as caught:
-        build([], options, Silent())
+        make_index([], **options)
     assert f"built by the model {model_of(docs)}. This is default, the one that ships." in str(caught.value)
     cdesearch("index", "--rebuild", "--model", "default", cwd=docs)
     assert model_of(docs) is None
     assert "default" in cdesearch("status", cwd=docs).stdout
-    build([], options, Silent())  # is now the model of the index
+    make_index([], **options)  # is now the model of the index
     assert "cat" in cdesearch("query", "the cat", "--model", "default", cwd=docs).stdout
 
 
@@ -53,9 +50,8 @@ def test_a_folder_of_that_name_is_named_with_a_dot():
     assert parse_model("./multilingual") == Path("multilingual") != parse_model("multilingual")
 
 
-@pytest.mark.usefixtures("no_confirmations")
-def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path):
-    write_files(tmp_path / "config" / "cdesearch", {"config.toml": f'[index]\nmodel = "{tmp_path / "model"}"\n'})
+def test_a_file_of_a_project_may_name_the_default_model(docs, tmp_path, own_config):
+    (own_config / "config.toml").write_text(f'[index]\nmodel = "{tmp_path / "model"}"\n')
     (docs / ".cdesearch.toml").write_text('[index]\nmodel = "default"\n')
     cdesearch("index", ".", "--rebuild", cwd=docs)
     assert model_of(docs) is None

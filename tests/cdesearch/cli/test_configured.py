@@ -32,12 +32,9 @@ def project(indexed):
 
 
 @pytest.fixture
-def user(tmp_path, monkeypatch):
+def user(own_config):
     """Writes the user's file."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setenv("APPDATA", str(tmp_path))
-    (tmp_path / "cdesearch").mkdir()
-    return (tmp_path / "cdesearch" / "config.toml").write_text
+    return (own_config / "config.toml").write_text
 
 
 def n_hits(indexed, *arguments):
@@ -212,12 +209,9 @@ def test_a_project_file_that_is_a_link_or_a_pipe_is_refused(indexed, tmp_path, p
     assert "cannot be read (it is not a plain file)" in error("query", "cat")
 
 
-def test_the_configuration_file_of_the_user_may_be_a_link(indexed, user, tmp_path):
-    user("")
-    file = tmp_path / "cdesearch" / "config.toml"
-    file.rename(tmp_path / "dotfiles.toml")
+def test_the_configuration_file_of_the_user_may_be_a_link(indexed, own_config, tmp_path):
     (tmp_path / "dotfiles.toml").write_text("[query]\nk = 1\n")
-    file.symlink_to(tmp_path / "dotfiles.toml")
+    (own_config / "config.toml").symlink_to(tmp_path / "dotfiles.toml")
     assert n_hits(indexed) == 1
 
 

@@ -129,11 +129,9 @@ def test_the_word_index_in_a_question_is_not_the_option(folder):
     assert json.loads(cdesearch(*once, cwd=folder, code=1).stdout)["question"] == "volcano --index space"
 
 
-def test_a_file_may_set_several_indexes(folder, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "cdesearch").mkdir()
+def test_a_file_may_set_several_indexes(folder, own_config):
     names = json.dumps([str(folder / "pets"), str(folder / "space")])
-    (tmp_path / "cdesearch" / "config.toml").write_text(f"[query]\nindex = {names}\n")
+    (own_config / "config.toml").write_text(f"[query]\nindex = {names}\n")
     found = hits(cdesearch("query", "moon", "--json", cwd=folder))
     assert {hit["index"] for hit in found} == {"pets", "space"}
 

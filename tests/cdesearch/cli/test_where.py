@@ -26,10 +26,8 @@ def notes(index_of, tmp_path):
 
 
 @pytest.fixture
-def listed(notes, index_of, tmp_path, monkeypatch):
+def listed(notes, index_of, tmp_path, own_config):
     """The list of two indexes, and an empty folder without an index."""
-    for name in ("XDG_CONFIG_HOME", "APPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "config"))
     mail = shutil.copytree(index_of({"a.md": "The invoice of the violin."}), tmp_path / "mail")
     (tmp_path / "away").mkdir()
     cdesearch("indexes", "add", notes, mail, notes, cwd=tmp_path)

@@ -146,9 +146,9 @@ def test_the_known_models_are_those_of_the_registry_of_mteb():
             assert known.codes == ("en",) if meta.languages == ["eng-Latn"] else known.codes != ("en",)
 
 
-def test_a_folder_that_an_index_uses_is_listed(cache, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("cache", "own_config")
+def test_a_folder_that_an_index_uses_is_listed(tmp_path, monkeypatch):
     pytest.importorskip("transformers")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own_cache"))
     model = biencoder_folder(tmp_path / "model")
     (model / "README.md").write_text("---\nlicense: mit\n---\n")

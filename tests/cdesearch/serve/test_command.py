@@ -80,14 +80,12 @@ def answers(url):
     return True
 
 
-def test_the_option_index_names_indexes_as_arguments_do(pages, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "cdesearch").mkdir()
+def test_the_option_index_names_indexes_as_arguments_do(pages, tmp_path, own_config):
     missing = ("--index", "one", "--index", "two")
     assert "one" in cdesearch("serve", *missing, cwd=tmp_path, code=2).stderr
     both = cdesearch("serve", pages, *missing, cwd=tmp_path, code=2)
     assert both.stderr == "error: Indexes are named both with and without --index. Name all of them in one way.\n"
-    (tmp_path / "cdesearch" / "config.toml").write_text('[serve]\nindex = "three"\n')
+    (own_config / "config.toml").write_text('[serve]\nindex = "three"\n')
     assert "three" in cdesearch("serve", cwd=tmp_path, code=2).stderr
     named = cdesearch("serve", "four", cwd=tmp_path, code=2).stderr
     assert "four" in named and "three" not in named

@@ -113,10 +113,8 @@ def test_one_server_of_two_indexes_is_found_for_both(docs, runtime, tmp_path):
 
 
 @pytest.mark.parametrize(("typed", "wanted"), [(b"y\n", True), (b"n\n", False)])
-def test_a_query_at_a_terminal_asks_once_whether_a_server_keeps_the_model(
-    docs, runtime, start, tmp_path, monkeypatch, typed, wanted
-):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+@pytest.mark.usefixtures("runtime", "own_config")
+def test_a_query_at_a_terminal_asks_once_whether_a_server_keeps_the_model(docs, start, typed, wanted):
     shown = query_at_a_terminal(docs, typed)
     assert b"Keep the model loaded" in shown and b"pets.md" in shown
     index = docs / ".cdesearch"

@@ -51,14 +51,12 @@ def docs(index_of):
 
 
 @pytest.fixture
-def on_terminal(docs, tmp_path, monkeypatch):
+def on_terminal(docs, own_config, tmp_path, monkeypatch):
     """Run `cdesearch` on a pseudo-terminal of a size, and return what it prints."""
     if sys.platform == "win32":
         pytest.skip("there are no pseudo-terminals")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "config" / "cdesearch").mkdir(parents=True)
-    (tmp_path / "config" / "cdesearch" / ANSWER).write_text("no")  # so that no query asks a question
+    (own_config / ANSWER).write_text("no")  # so that no query asks a question
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("PAGER", "LESS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)

@@ -1,11 +1,6 @@
 import pytest
-from built import make_index, write_documents
+from built import make_index
 from object_server import object_server, store  # noqa: F401 (fixtures)
-
-
-@pytest.fixture
-def docs(tmp_path):
-    return write_documents(tmp_path / "docs")
 
 
 @pytest.fixture
