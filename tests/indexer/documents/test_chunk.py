@@ -4,7 +4,7 @@ import pytest
 from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from read_bytes import read_bytes
+from read_bytes import document
 
 from indexer.documents.chunk import Chunker, _cuts_of_long_lines
 from indexer.formats.format import Anchor, Document, Heading
@@ -34,13 +34,9 @@ def test_every_visible_character_is_in_exactly_one_chunk_in_order(text, layout):
     assert len({chunk.id for chunk in chunks}) == len(chunks)
 
 
-def document_of(name, text):
-    return next(read_bytes(name, text.encode()))
-
-
 def test_markdown_chunks_have_their_headings_and_lines():
     text = "# Guide\n\n" + "the cat sat. " * 12 + "\n\n## Setup\n\n" + "the dog ran. " * 30
-    chunks = list(CHUNKER.split(document_of("guide.md", text)))
+    chunks = list(CHUNKER.split(document("guide.md", text)))
     last = chunks[-1]
     assert last.title == "Guide" and last.trail == ("Setup",)
     assert last.text.startswith("Guide\nSetup\n") and last.line_start == last.line_end == 7
@@ -48,14 +44,14 @@ def test_markdown_chunks_have_their_headings_and_lines():
 
 
 def test_a_short_document_is_one_chunk_and_an_empty_one_none():
-    (chunk,) = CHUNKER.split(document_of("a.txt", "the cat\n\nthe dog\n"))
+    (chunk,) = CHUNKER.split(document("a.txt", "the cat\n\nthe dog\n"))
     assert chunk.body == "the cat\n\nthe dog" and (chunk.line_start, chunk.line_end) == (1, 3)
-    assert list(CHUNKER.split(document_of("a.md", " \n\n"))) == []
+    assert list(CHUNKER.split(document("a.md", " \n\n"))) == []
 
 
 def test_functions_that_fit_are_kept_whole():
     functions = [f"def {name}(a):\n    return a + {number}\n" for number, name in enumerate(["cat", "dog", "moon"])]
-    chunks = list(CHUNKER.split(document_of("a.py", "\n\n".join(functions))))
+    chunks = list(CHUNKER.split(document("a.py", "\n\n".join(functions))))
     for function in functions:
         assert any(function.strip() in chunk.body for chunk in chunks)
 
@@ -77,9 +73,9 @@ def test_a_long_line_is_cut_at_the_end_of_a_sentence_and_its_heading_stays_with_
 
 def test_a_chunk_of_code_keeps_the_indentation_of_its_first_line():
     methods = [f"    def method_{n}(self):\n\treturn {n} + sum(range(20))\n" for n in range(12)]
-    document = document_of("a.py", "class Cat:\n" + "\n".join(methods))
-    chunks = list(CHUNKER.split(document))
-    lines = document.text.split("\n")
+    cat = document("a.py", "class Cat:\n" + "\n".join(methods))
+    chunks = list(CHUNKER.split(cat))
+    lines = cat.text.split("\n")
     assert len(chunks) > 2 and any(chunk.indent for chunk in chunks)
     for chunk in chunks:
         assert chunk.body.rstrip().split("\n") == [*lines[chunk.line_start - 1 : chunk.line_end]]

@@ -1,6 +1,6 @@
 import pytest
 from conftest import make_tokenizer
-from read_bytes import read_bytes
+from read_bytes import document
 
 from indexer.documents.chunk import Chunker
 from indexer.documents.openings import licence_end, opening_start
@@ -97,7 +97,7 @@ def test_other_files_with_a_licence_are_not_divided(text, layout):
 
 
 def test_a_licence_is_a_chunk_of_its_own_and_the_rest_stays_whole():
-    *licence, rest = CHUNKER.split(next(read_bytes("a.py", f"{LICENCE}\ncat = 1\n\n\ndog = 2\n".encode())))
+    *licence, rest = CHUNKER.split(document("a.py", f"{LICENCE}\ncat = 1\n\n\ndog = 2\n"))
     assert "".join(chunk.body for chunk in licence).count("granted") == 7
     assert rest.body == "cat = 1\n\n\ndog = 2" and rest.line_start == LICENCE.count("\n") + 2
 

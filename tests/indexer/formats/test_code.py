@@ -1,15 +1,9 @@
 """Source code: the language of a file, and files that programs have written."""
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document
 
 from indexer.formats.format import GeneratedError
-
-
-def document(name, text, *, is_wanted=False):
-    data = text.encode()
-    (found,) = read_bytes(name, data, is_wanted=is_wanted)
-    return found
 
 
 @pytest.mark.parametrize(

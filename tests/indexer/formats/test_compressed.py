@@ -6,7 +6,7 @@ import lzma
 
 import pytest
 from hostile_files import pdf, zstandard
-from read_bytes import read_bytes
+from read_bytes import documents
 from sample_files import FILES
 
 from indexer.formats import compressed
@@ -14,10 +14,6 @@ from indexer.formats.format import UnreadableError
 from indexer.formats.registry import is_known
 
 PACK = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard}
-
-
-def documents(name, data, left_out=None):
-    return list(read_bytes(name, data, left_out=left_out))
 
 
 @pytest.mark.parametrize("suffix", PACK)

@@ -9,7 +9,7 @@ import zlib
 from base64 import b64encode, encodebytes
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document, read_bytes
 
 from indexer.formats.encoding import decode
 from indexer.formats.format import UnreadableError
@@ -21,8 +21,7 @@ JAPANESE = "すべての人間は、生まれながらにして自由であり�
 
 
 def text_of(name, data):
-    (document,) = read_bytes(name, data)
-    return document.text
+    return document(name, data).text
 
 
 @pytest.mark.parametrize("codec", ["utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"])
@@ -102,8 +101,8 @@ def test_noise_is_never_read_as_text(size):
 def test_a_table_is_read_whatever_its_delimiter_and_encoding(delimiter, codec):
     row = delimiter.join(["7", '"Bär; a, b | c"', "Größe"])
     data = (delimiter.join(["id", "text", "title"]) + "\r\n" + row + "\r\n").encode(codec)
-    (document,) = read_bytes("a.csv", data)
-    assert (document.record, document.text, document.title) == ("7", "Bär; a, b | c", "Größe")
+    found = document("a.csv", data)
+    assert (found.record, found.text, found.title) == ("7", "Bär; a, b | c", "Größe")
 
 
 def test_a_late_accent_in_a_long_table_is_read():
@@ -127,8 +126,7 @@ CYRILLIC = "2024-03-29 WARN Датчик температуры не отвеч�
 def test_each_line_of_a_log_of_several_programs_has_its_own_encoding(others, codec):
     data = (LOG * 5).encode() + others.encode(codec) + LOG.encode()
     assert decode(data) == LOG * 5 + others + LOG
-    (document,) = read_bytes("a.csv", b'id,text\n1,"' + data + b'"\n')
-    assert document.text == LOG * 5 + others + LOG
+    assert text_of("a.csv", b'id,text\n1,"' + data + b'"\n') == LOG * 5 + others + LOG
 
 
 def test_a_line_that_is_cut_within_a_character_stays_utf8():

@@ -1,23 +1,21 @@
 """Electronic books: the order and the titles of chapters."""
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document
 from sample_files import bears, book, zipped
 
 from indexer.formats.format import LeftOut, UnreadableError
 
 
 def read_book(parts, left_out=None):
-    data = zipped(parts)
-    (document,) = read_bytes("a.epub", data, left_out=left_out)
-    return document
+    return document("a.epub", zipped(parts), left_out=left_out)
 
 
 def test_chapters_are_in_the_order_of_reading_and_have_the_titles_of_the_contents():
-    document = read_book(bears())
-    assert document.title == "On bears"
-    assert document.text == "# Winter\n\nThey sleep.\n\n# Food\n\nHoney."
-    assert [heading.title for heading in document.headings] == ["Winter", "Food"]
+    found = read_book(bears())
+    assert found.title == "On bears"
+    assert found.text == "# Winter\n\nThey sleep.\n\n# Food\n\nHoney."
+    assert [heading.title for heading in found.headings] == ["Winter", "Food"]
 
 
 def test_the_titles_of_an_older_table_of_contents_are_read():
@@ -58,6 +56,6 @@ def test_a_book_is_encrypted_only_if_a_chapter_is(hidden):
 
 def test_an_anchor_names_the_chapter_and_the_element_in_it():
     chapters = {"a.xhtml": '<p>one</p><p id="two">two</p>', "b.xhtml": "", "c.xhtml": '<p id="top">three</p>'}
-    document = read_book(book(chapters, {"a.xhtml": "Numbers"}))
-    found = [(anchor.name, document.text[anchor.offset :].split()[0]) for anchor in document.anchors]
-    assert found == [("OEBPS/a.xhtml", "#"), ("OEBPS/a.xhtml#two", "two"), ("OEBPS/c.xhtml#top", "three")]
+    found = read_book(book(chapters, {"a.xhtml": "Numbers"}))
+    places = [(anchor.name, found.text[anchor.offset :].split()[0]) for anchor in found.anchors]
+    assert places == [("OEBPS/a.xhtml", "#"), ("OEBPS/a.xhtml#two", "two"), ("OEBPS/c.xhtml#top", "three")]

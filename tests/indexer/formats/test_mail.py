@@ -5,14 +5,10 @@ from base64 import encodebytes
 from email.message import EmailMessage
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import documents
 from sample_files import FILES, MAILBOX, MESSAGE, zipped
 
 from indexer.formats.format import LeftOut, UnreadableError
-
-
-def documents(name, data, left_out=None):
-    return list(read_bytes(name, data, left_out=left_out))
 
 
 def message(*parts, subject="Bears"):

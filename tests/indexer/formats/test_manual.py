@@ -3,7 +3,7 @@
 import gzip
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document
 
 from indexer.formats.registry import format_of, is_known
 
@@ -56,21 +56,20 @@ T}
 @pytest.mark.parametrize("request_line", [".de XX", ".am XX", ".ig"])
 def test_a_definition_is_left_out_and_one_without_an_end_hides_no_text(request_line):
     page = f".TH CAT 1\n{request_line}\nhidden\n..\n.SH NAME\ncat \\- feed the cat\n{request_line}\nthe end\n"
-    (document,) = read_bytes("cat.1", page.encode())
-    text = document.text
+    text = document("cat.1", page).text
     assert "hidden" not in text and "feed the cat" in text and "the end" in text
 
 
 def test_the_macros_of_a_page_become_headings_paragraphs_and_code():
-    (document,) = read_bytes("cat.1ssl", PAGE.encode())
-    assert document.title == "cat - feed the cat"
-    assert [(one.level, one.title) for one in document.headings] == [
+    found = document("cat.1ssl", PAGE)
+    assert found.title == "cat - feed the cat"
+    assert [(one.level, one.title) for one in found.headings] == [
         (1, "NAME"),
         (1, "SYNOPSIS"),
         (1, "DESCRIPTION"),
         (2, "Options of C++"),
     ]
-    assert document.text.partition("# SYNOPSIS\n\n")[2] == (
+    assert found.text.partition("# SYNOPSIS\n\n")[2] == (
         "cat\n[--dish\nname]\n\n# DESCRIPTION\n\nThe cat sleeps\u2014mostly.\n\n## Options of C++\n\n"
         "--dish=name\nUse this dish.\n\n-v\nBe loud.\n\n # not a heading\n\n"
         "```\n  if (moon) \\\n    .howl()\n```\n\nTime | Food\nnoon\nfish\nand rice\n"
@@ -78,10 +77,10 @@ def test_the_macros_of_a_page_become_headings_paragraphs_and_code():
 
 
 def test_a_line_of_a_page_has_the_number_of_its_line_in_the_file():
-    (document,) = read_bytes("cat.1ssl", PAGE.encode())
+    found = document("cat.1ssl", PAGE)
     lines = PAGE.split("\n")
-    assert document.has_lines and len(document.line_numbers) == document.text.count("\n") + 1
-    numbers = dict(zip(document.text.split("\n"), document.line_numbers, strict=True))
+    assert found.has_lines and len(found.line_numbers) == found.text.count("\n") + 1
+    numbers = dict(zip(found.text.split("\n"), found.line_numbers, strict=True))
     assert lines[numbers["Use this dish."] - 1] == "Use this dish."
     assert lines[numbers["# DESCRIPTION"] - 1] == "DESCRIPTION"
 
@@ -89,9 +88,9 @@ def test_a_line_of_a_page_has_the_number_of_its_line_in_the_file():
 def test_the_macros_of_mdoc_can_call_each_other():
     page = ".Dd May 1\n.Dt CAT 1\n.Sh NAME\n.Nm cat\n.Nd feed it\n.Sh SYNOPSIS\n.Nm\n.Op Fl v Ar name\n.Bl -tag\n"
     page += ".It Fl v , Cm loud\nSee\n.Xr dog 1 ,\nor\n.Dq the Pa moon .\n.El\n.Bd -literal\n  a  b\n.Ed\n"
-    (document,) = read_bytes("cat.1", page.encode())
-    assert document.title == "cat - feed it"
-    assert document.text.partition("# SYNOPSIS\n\n")[2] == (
+    found = document("cat.1", page)
+    assert found.title == "cat - feed it"
+    assert found.text.partition("# SYNOPSIS\n\n")[2] == (
         "cat\n-v name\n\n-v, loud\nSee\ndog 1,\nor\nthe moon.\n\n```\n  a  b\n```\n"
     )
 
@@ -100,22 +99,20 @@ def test_the_macros_of_mdoc_can_call_each_other():
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_page_is_known_by_the_suffix_of_any_section(name, packed):
     shown = f"{name}.gz" if packed else name
-    data = PAGE.encode()
     assert is_known(shown) or name == "a.1"
     assert type(format_of(shown)).__name__ == ("Compressed" if packed else "PlainText")
-    (document,) = read_bytes(shown, gzip.compress(data) if packed else data)
-    assert (document.id, document.title) == (shown, "cat - feed the cat")
+    found = document(shown, gzip.compress(PAGE.encode()) if packed else PAGE)
+    assert (found.id, found.title) == (shown, "cat - feed the cat")
 
 
 @pytest.mark.parametrize(("name", "text"), [("a.log.1", "the cat\n.TH is here"), ("a.txt", PAGE), ("read.1st", "cat")])
 def test_a_file_that_is_not_a_page_is_plain_text(name, text):
-    (document,) = read_bytes(name, text.encode())
-    assert (document.text, document.title, document.layout) == (text, name, "text")
+    found = document(name, text)
+    assert (found.text, found.title, found.layout) == (text, name, "text")
 
 
 def test_a_page_that_only_names_another_file_has_no_text():
-    (document,) = read_bytes("cats.1", b".so man1/cat.1\n")
-    assert document.text.strip() == ""
+    assert document("cats.1", b".so man1/cat.1\n").text.strip() == ""
 
 
 @pytest.mark.parametrize(
@@ -130,7 +127,7 @@ def test_a_page_that_only_names_another_file_has_no_text():
     ],
 )
 def test_escapes_become_characters(source, expected):
-    assert page_of(f".TH FOO 1\n.ds mine cat\n.ds C+ C++\n.nf\nx{source}") == f"```\nx{expected}"
+    assert document("foo.1", f".TH FOO 1\n.ds mine cat\n.ds C+ C++\n.nf\nx{source}").text == f"```\nx{expected}"
 
 
 def test_the_text_for_a_terminal_is_read_and_that_for_a_printer_is_not():
@@ -150,12 +147,7 @@ printed
 .if n .if n .if n wallaby
 .if \n(.g printed
 The end.'''
-    page = page_of(text)
+    page = document("foo.1", text).text
     for word in ('"--zonk" quagga', "Does it.", "--shown", "kangaroo", "wallaby", "The end."):
         assert word in page
     assert "printed" not in page
-
-
-def page_of(text):
-    (document,) = read_bytes("foo.1", text.encode())
-    return document.text

@@ -2,23 +2,10 @@
 
 import pytest
 from conftest import make_tokenizer
-from read_bytes import read_bytes
+from read_bytes import document, lines
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
-
-
-def document(name, data):
-    data = data.encode() if isinstance(data, str) else data
-    (found,) = read_bytes(name, data)
-    return found
-
-
-def lines(name, data=None):
-    """The lines of the text that are not blank, each with its number in the file."""
-    found = document(name, FILES[name] if data is None else data)
-    texts = found.text.split("\n")
-    return [(n, line) for n, line in zip(found.line_numbers or range(1, 10**6), texts, strict=False) if line.strip()]
 
 
 def titles(name):
@@ -36,7 +23,7 @@ def test_each_line_of_the_text_is_a_line_of_the_file(name):
 def test_org_is_read_without_settings_drawers_and_comments():
     assert document("a.org", FILES["a.org"]).title == "Bear notes"
     assert titles("a.org") == [(1, "Find honey :food:forest:"), (2, "Trees")]
-    assert lines("a.org") == [
+    assert lines("a.org", FILES["a.org"]) == [
         (3, "# Find honey :food:forest:"),
         (7, "See the map."),
         (8, "```sh"),
@@ -62,7 +49,7 @@ def test_code_of_org_becomes_code_of_markdown():
 
 def test_asciidoc_is_read_without_attributes_comments_and_macros():
     assert titles("a.adoc") == [(1, "Bear Manual"), (2, "Care"), (2, "Older style")]
-    assert lines("a.adoc") == [
+    assert lines("a.adoc", FILES["a.adoc"]) == [
         (1, "# Bear Manual"),
         (4, "## Care"),
         (7, "```"),
@@ -84,7 +71,7 @@ def test_latex_is_read_without_commands_and_comments_and_with_its_formulas():
     found = document("a.tex", FILES["a.tex"])
     assert found.title == "On Bears"
     assert titles("a.tex") == [(2, "The Bären of $x^2$")]
-    assert lines("a.tex") == [
+    assert lines("a.tex", FILES["a.tex"]) == [
         (4, "## The Bären of $x^2$"),
         (5, "They sleep — “soundly” 50% of a cold winter. "),
         (6, "\\begin{align}"),
@@ -117,24 +104,24 @@ def test_arguments_of_latex_are_text_unless_they_are_settings(text, shown):
 def test_cues_are_joined_to_units_whose_time_is_in_the_trail():
     found = document("a.srt", FILES["a.srt"])
     assert [one.title for one in found.headings] == ["0:00:00-0:00:29", "0:00:30-0:00:59"]
-    assert lines("a.srt")[:3] == [(3, "Bear 0"), (7, "Bear 1"), (11, "Bear 2 & cub.")]
+    assert lines("a.srt", FILES["a.srt"])[:3] == [(3, "Bear 0"), (7, "Bear 1"), (11, "Bear 2 & cub.")]
     chunks = list(Chunker(make_tokenizer(), 16).split(found))
     assert {chunk.trail for chunk in chunks} == {("0:00:00-0:00:29",), ("0:00:30-0:00:59",)}
     assert chunks[0].line_start == 3 and chunks[-1].body.endswith("cub.") and chunks[-1].line_end == 47
 
 
 def test_webvtt_is_read_with_its_speakers_and_without_notes_styles_and_repeated_lines():
-    assert lines("a.vtt") == [(10, "Roger Bear: We are here"), (11, "- yes"), (15, "The end")]
+    assert lines("a.vtt", FILES["a.vtt"]) == [(10, "Roger Bear: We are here"), (11, "- yes"), (15, "The end")]
     assert [one.title for one in document("a.vtt", FILES["a.vtt"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
 
 
 def test_events_of_substation_alpha_are_read_without_comments_styles_and_drawings():
-    assert lines("a.ass") == [(11, "Roger Bear: We are, here"), (13, "The end")]
+    assert lines("a.ass", FILES["a.ass"]) == [(11, "Roger Bear: We are, here"), (13, "The end")]
     assert [one.title for one in document("a.ass", FILES["a.ass"]).headings] == ["0:00:01-0:00:03", "1:00:00-1:00:02"]
 
 
 def test_bibtex_is_read_without_braces_and_with_the_letters_of_tex():
-    assert lines("a.bib") == [
+    assert lines("a.bib", FILES["a.bib"]) == [
         (1, "@article bear2020,"),
         (2, "  title = The Great Ürsus of Ørsted,"),
         (3, '  author = "Novák, Jiří and Müller",'),

@@ -9,7 +9,7 @@ from conftest import make_tokenizer
 from docx.opc.packuri import PackURI
 from docx.opc.part import Part
 from docx.oxml import parse_xml
-from read_bytes import read_bytes
+from read_bytes import documents
 from sample_files import (
     FILES,
     OFFICE,
@@ -29,15 +29,18 @@ from indexer.documents.chunk import Chunker
 from indexer.formats.format import LeftOut, UnreadableError
 from indexer.formats.spreadsheet import shown_number
 
+SPACE = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 MARKUP = "http://schemas.openxmlformats.org/markup-compatibility/2006"
-
-
-def documents(name, data, left_out=None):
-    return list(read_bytes(name, data, left_out=left_out))
 
 
 def chunks(document, max_tokens=64):
     return list(Chunker(make_tokenizer(), max_tokens).split(document))
+
+
+def text_of(word):
+    stream = io.BytesIO()
+    word.save(stream)
+    return documents("a.docx", stream.getvalue())[0].text
 
 
 @pytest.mark.parametrize("name", ["a.pptx", "a.odp"])
@@ -254,44 +257,38 @@ def test_a_chart_of_opendocument_has_its_titles_series_and_categories_without_it
 
 
 def test_footnotes_and_boxes_of_a_word_document_follow_their_paragraph():
-    stream = io.BytesIO()
     word = docx.Document()
     paragraph = word.add_paragraph("Bears sleep.")
-    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
     box = "<w:txbxContent><w:p><w:r><w:t>a box</w:t></w:r></w:p></w:txbxContent>"
     alternatives = f'<mc:AlternateContent xmlns:mc="{MARKUP}"><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}'
-    run = f'<w:r {space}><w:footnoteReference w:id="2"/>{alternatives}</mc:Fallback></mc:AlternateContent></w:r>'
+    run = f'<w:r {SPACE}><w:footnoteReference w:id="2"/>{alternatives}</mc:Fallback></mc:AlternateContent></w:r>'
     paragraph._p.append(parse_xml(run))
     word.add_paragraph("They eat.")
-    note = f'<w:footnotes {space}><w:footnote w:id="2"><w:p><w:r><w:t>In winter.</w:t></w:r></w:p></w:footnote>'
+    note = f'<w:footnotes {SPACE}><w:footnote w:id="2"><w:p><w:r><w:t>In winter.</w:t></w:r></w:p></w:footnote>'
     content = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
     part = Part(PackURI("/word/footnotes.xml"), content, f"{note}</w:footnotes>".encode(), word.part.package)
     word.part.relate_to(part, f"{OFFICE}/footnotes")
-    word.save(stream)
-    assert documents("a.docx", stream.getvalue())[0].text == "Bears sleep.\n\nIn winter.\n\na box\n\nThey eat."
+    assert text_of(word) == "Bears sleep.\n\nIn winter.\n\na box\n\nThey eat."
 
 
 def test_a_large_initial_is_a_part_of_the_word_that_it_begins():
-    stream, word = io.BytesIO(), docx.Document()
-    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
-    word.add_paragraph("O")._p.get_or_add_pPr().append(parse_xml(f'<w:framePr {space} w:dropCap="drop" w:lines="3"/>'))
+    word = docx.Document()
+    word.add_paragraph("O")._p.get_or_add_pPr().append(parse_xml(f'<w:framePr {SPACE} w:dropCap="drop" w:lines="3"/>'))
     word.add_paragraph("nce upon a bear.")
-    word.save(stream)
-    assert documents("a.docx", stream.getvalue())[0].text == "Once upon a bear."
+    assert text_of(word) == "Once upon a bear."
 
 
 def test_the_numbers_of_clauses_and_headings_are_read():
-    stream, word = io.BytesIO(), docx.Document()
-    space = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+    word = docx.Document()
     kinds = enumerate([("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"), ("upperRoman", "%4")])
     levels = "".join(
         f'<w:lvl w:ilvl="{n}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{shown}"/></w:lvl>'
         for n, (kind, shown) in kinds
     )
     numbering = word.part.numbering_part.element
-    numbering.insert(0, parse_xml(f'<w:abstractNum {space} w:abstractNumId="99">{levels}</w:abstractNum>'))
-    numbering.append(parse_xml(f'<w:num {space} w:numId="99"><w:abstractNumId w:val="99"/></w:num>'))
-    number = f'<w:numPr {space}><w:ilvl w:val="%s"/><w:numId w:val="99"/></w:numPr>'
+    numbering.insert(0, parse_xml(f'<w:abstractNum {SPACE} w:abstractNumId="99">{levels}</w:abstractNum>'))
+    numbering.append(parse_xml(f'<w:num {SPACE} w:numId="99"><w:abstractNumId w:val="99"/></w:num>'))
+    number = f'<w:numPr {SPACE}><w:ilvl w:val="%s"/><w:numId w:val="99"/></w:numPr>'
     word.styles["Heading 1"].element.get_or_add_pPr().append(parse_xml(number % 0))
     for depth, text in enumerate(["Terms", "Payment", "in bears", "or honey"]):
         made = word.add_paragraph(text, style="Heading 1" if depth == 0 else None)
@@ -301,7 +298,6 @@ def test_the_numbers_of_clauses_and_headings_are_read():
     word.add_paragraph("or foxes")._p.get_or_add_pPr().append(parse_xml(number % 2))
     word.add_heading("End", 1)
     word.add_paragraph("Notice")._p.get_or_add_pPr().append(parse_xml(number % 1))
-    word.save(stream)
-    assert documents("a.docx", stream.getvalue())[0].text.split("\n\n") == [
+    assert text_of(word).split("\n\n") == [
         "# 1. Terms", "1.1 Payment", "(a) in bears", "I or honey", "plain", "(b) or foxes", "# 2. End", "2.1 Notice",
     ]  # fmt: skip

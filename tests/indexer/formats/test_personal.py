@@ -1,14 +1,14 @@
 """Calendars, contacts and notes: each event, contact or note is a record, with its lines."""
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import documents
 from sample_files import CALENDAR, FILES
 
 from indexer.formats.format import LeftOut, UnreadableError
 
 
 def records(name, data=None, left_out=None):
-    return list(read_bytes(name, FILES[name] if data is None else data, left_out=left_out))
+    return documents(name, FILES[name] if data is None else data, left_out)
 
 
 def lines(document):

@@ -1,12 +1,7 @@
 """reStructuredText becomes Markdown line by line."""
 
 import pytest
-from read_bytes import read_bytes
-
-
-def document(text):
-    (found,) = read_bytes("a.rst", text.encode())
-    return found
+from read_bytes import document
 
 
 @pytest.mark.parametrize(
@@ -48,7 +43,7 @@ def document(text):
     ],
 )
 def test_each_line_becomes_a_line_of_markdown(text, markdown):
-    found = document(text)
+    found = document("a.rst", text)
     lines = dict(zip(found.line_numbers or range(1, 100), found.text.split("\n"), strict=False))
     expected = dict(enumerate(markdown.split("\n"), start=1))
     assert {n: line for n, line in lines.items() if line} == {n: line for n, line in expected.items() if line}
@@ -59,7 +54,7 @@ def test_titles_are_told_by_their_signs_and_the_lines_above_them():
     text = "=======\n Bears\n=======\n\n.. _food:\n.. setting:: honey\n\n:mod:`honey` **pots**\n"
     text += "=====================\n\n# no\n\n.. control:: prune\n\nTrees\n~~~~~\n\n"
     text += "Longer than its line\n---\n\n=====\nOaks\n=====\n"
-    found = document(text)
+    found = document("a.rst", text)
     headings = [(1, "Bears"), (2, "honey pots"), (3, "Trees"), (1, "Oaks")]
     assert found.title == "Bears" and [(one.level, one.title) for one in found.headings] == headings
     assert "`prune`" in found.text and "setting" not in found.text and "=====" not in found.text

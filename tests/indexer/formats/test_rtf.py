@@ -1,21 +1,20 @@
 """Rich Text Format: characters, headings, tables, and what is not text."""
 
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document
 from sample_files import RICH_TEXT
 
 from indexer.formats.format import UnreadableError
 
 
 def read_rtf(data):
-    (document,) = read_bytes("a.rtf", data)
-    return document
+    return document("a.rtf", data)
 
 
 def test_a_file_becomes_markdown_with_its_title_headings_and_tables():
-    document = read_rtf(RICH_TEXT)
-    assert (document.title, [heading.title for heading in document.headings]) == ("On bärs", ["Bears"])
-    assert document.text == (
+    found = read_rtf(RICH_TEXT)
+    assert (found.title, [heading.title for heading in found.headings]) == ("On bärs", ["Bears"])
+    assert found.text == (
         "# Bears\n\nThey sleep in the wörld for €5. Да\n\n # no heading\n\nCountry | Bears\nRomania | 6000\n\na link"
     )
 

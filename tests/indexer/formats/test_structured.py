@@ -4,24 +4,11 @@ import plistlib
 
 import pytest
 from conftest import make_tokenizer
-from read_bytes import read_bytes
+from read_bytes import document, lines
 from sample_files import FILES
 
 from indexer.documents.chunk import Chunker
 from indexer.formats.format import UnreadableError
-
-
-def document(name, data):
-    data = data.encode() if isinstance(data, str) else data
-    (found,) = read_bytes(name, data)
-    return found
-
-
-def lines(name, data):
-    """The lines of the text that are not blank, each with its number in the file."""
-    found = document(name, data)
-    texts = found.text.split("\n")
-    return [(n, line) for n, line in zip(found.line_numbers or range(1, 10**6), texts, strict=False) if line]
 
 
 def headings(name, data):

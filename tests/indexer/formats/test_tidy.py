@@ -1,5 +1,5 @@
 import pytest
-from read_bytes import read_bytes
+from read_bytes import document
 
 from indexer.formats.format import Anchor, Document, Heading
 from indexer.formats.tidy import tidy
@@ -38,11 +38,11 @@ honey
 
 
 def test_front_matter_is_no_text_except_what_describes_the_note():
-    (document,) = read_bytes("a.md", NOTE.encode())
-    assert document.title == "My Note"
-    assert document.text == "aliases: Alpha, Beta - tags: bees, hives\n\n# Head\n\nhoney\n"
-    assert document.line_numbers == (1, 10, 11, 12, 13, 14)
-    assert [(one.title, document.text[one.offset :][:6]) for one in document.headings] == [("Head", "# Head")]
+    found = document("a.md", NOTE)
+    assert found.title == "My Note"
+    assert found.text == "aliases: Alpha, Beta - tags: bees, hives\n\n# Head\n\nhoney\n"
+    assert found.line_numbers == (1, 10, 11, 12, 13, 14)
+    assert [(one.title, found.text[one.offset :][:6]) for one in found.headings] == [("Head", "# Head")]
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,17 @@ def test_front_matter_is_no_text_except_what_describes_the_note():
     ],
 )  # fmt: skip
 def test_front_matter_of_every_kind(name, data, title, text):
-    (document,) = read_bytes(name, data.encode())
-    assert (document.title, document.text) == (title, text)
+    found = document(name, data)
+    assert (found.title, found.text) == (title, text)
 
 
 def test_a_description_after_very_many_values_is_read():
     matter = "".join(f"key{n}: {n}\n" for n in range(99))
-    (document,) = read_bytes("a.md", f"---\n{matter}description: the honey\n---\nbody\n".encode())
-    assert document.text == "description: the honey\nbody\n"
+    found = document("a.md", f"---\n{matter}description: the honey\n---\nbody\n")
+    assert found.text == "description: the honey\nbody\n"
 
 
 @pytest.mark.parametrize("matter", ["[" * 15_000, "- " * 7_000, "a: " + "{b: " * 4_000, "a = " + "[" * 9_000])
 @pytest.mark.parametrize("mark", ["---", "+++"])
 def test_front_matter_that_is_nested_deep_is_harmless(mark, matter):
-    (document,) = read_bytes("a.md", f"{mark}\n{matter}\n{mark}\nbody\n".encode())
-    assert document.text.endswith("body\n")
+    assert document("a.md", f"{mark}\n{matter}\n{mark}\nbody\n").text.endswith("body\n")
