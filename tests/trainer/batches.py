@@ -1,17 +1,16 @@
-"""A small batch for the trainer's tests, also for processes of their own."""
+"""A small batch and other data for the trainer's tests, also for processes of their own."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import torch
+from built import WORDS
 from conftest import TINY, make_model, make_tokenizer
 
 from trainer.data.training_batch import Batch, make_windows, tokenize
 from trainer.loss.batch_loss import contrastive
 from trainer.loss.heads import TokenWeights, WhiteningHead
-
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
-
 
 VARIANTS = {
     "cached": TINY,
@@ -20,6 +19,11 @@ VARIANTS = {
 }  # all kinds of context attention
 WINDOWED = replace(TINY, window_tokens=20)  # reads the chunks of a document together
 PLACES = [2, 0, 1] * 4  # of the chunks of four documents; they are not in order
+
+
+def write_rows(file, rows):
+    file.write_text("\n".join(map(json.dumps, rows)))
+    return file
 
 
 def make_batch(n=12, n_null=1):

@@ -1,8 +1,6 @@
-import json
-
 import numpy as np
 import pytest
-from batches import WORDS
+from batches import WORDS, write_rows
 from random_biencoder import biencoder_folder
 
 
@@ -18,7 +16,7 @@ def small_recipe(tmp_path, tiny_checkpoint):
     random = np.random.default_rng(0)
     texts = [" ".join(random.choice(WORDS, size=4)) for _ in range(60)]
     rows = [{"query": f"{text.split()[0]} {number}", "document": text} for number, text in enumerate(texts)]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_rows(tmp_path / "pairs.jsonl", rows)
     (tmp_path / "recipe.toml").write_text(
         f"""
         data = {{ pairs = ["{tmp_path}/pairs.jsonl"], held_out = 0.2 }}

@@ -1,8 +1,7 @@
 """Texts of a few words in documents of several passages, for pretraining of tiny models, and the recipes for it."""
 
-import json
-
 import numpy as np
+from batches import write_rows
 from conftest import TINY, make_tokenizer
 
 from trainer.pretraining.recipe import load_pretraining_recipe
@@ -26,8 +25,7 @@ def write_texts(file, n=40):
         passages = [" ".join(random.choice(own, 12)) for _ in range(2 + number % 2)]
         row = {"doc_id": str(number), "chunks": [f"{number} {passage}" for passage in passages], "questions": []}
         rows.append(row if number % 4 else {"query": "q", "document": " ".join(passages)})
-    file.write_text("\n".join(map(json.dumps, rows)))
-    return file
+    return write_rows(file, rows)
 
 
 def vocabulary():

@@ -33,19 +33,15 @@ with joined() as device:
 def test_two_processes_wait_for_the_first_and_agree(tmp_path):
     paths = os.pathsep.join([str(Path(trainer.__file__).parents[1]), *filter(None, sys.path)])
     environment = os.environ | {"PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}
-    environment |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     command = [sys.executable, "-c", PROCESS, str(tmp_path)]
     processes = [subprocess.Popen(command, env=environment | {"RANK": str(rank)}) for rank in range(2)]
     assert [process.wait(240) for process in processes] == [0, 0]
     one, other = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
     assert one == {"world": 2, "first": True, "found": False, "mean": [1.5, 3.0], "highest": 5}
     assert other == one | {"first": False, "found": True}
-
-
-def free_port():
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return opened.getsockname()[1]
 
 
 def test_without_torchrun_there_is_one_process(monkeypatch):

@@ -1,11 +1,11 @@
 """The context head in training: the same function as in an index, what it learns, and the program that writes it."""
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 import torch
+from batches import write_rows
 from conftest import random_head
 from torch.nn import functional
 
@@ -93,9 +93,8 @@ def test_the_measure_is_that_of_one_relevant_document():
 def recipe(tmp_path, closed_checkpoint):
     random = np.random.default_rng(0)
     for name in ("one", "two", "three", "more"):
-        pairs = [(" ".join(random.choice(WORDS, 2)), " ".join(random.choice(WORDS, 9))) for _ in range(60)]
-        lines = [json.dumps({"query": query, "document": document}) for query, document in pairs]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
+        texts = ([" ".join(random.choice(WORDS, n)) for n in (2, 9)] for _ in range(60))
+        write_rows(tmp_path / f"{name}.jsonl", [{"query": query, "document": document} for query, document in texts])
     shutil.copytree(closed_checkpoint, tmp_path / "checkpoint")
     file = tmp_path / "head.toml"
     file.write_text(

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from built import write_files
 from conftest import TINY, make_model
 
 import trainer
@@ -87,8 +88,7 @@ def test_the_merged_checkpoint_has_the_windows_of_the_first(tmp_path, tiny_check
 )
 def test_what_cannot_be_merged_is_refused_in_one_line(tiny_checkpoint, tmp_path, capsys, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "decoder").mkdir()
-    (tmp_path / "decoder" / "config.json").write_text('{"model_type": "qwen3"}')
+    write_files(tmp_path / "decoder", {"config.json": '{"model_type": "qwen3"}'})
     assert main(["out", *(word.replace("MODEL", str(tiny_checkpoint)) for word in words)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message.replace("MODEL", str(tiny_checkpoint)) in line and not (tmp_path / "out").exists()

@@ -1,12 +1,12 @@
 import gzip
 import json
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
+from batches import WORDS, write_rows
+from command import cdesearch_process
 from hidden_libraries import run_module_without
 from random_biencoder import biencoder_folder
 
@@ -17,7 +17,6 @@ from trainer.data.pairs.reading import Pair, read_pairs
 from trainer.data.surrogate import WordScores, open_surrogate
 from trainer.mine import NO_CANDIDATE, WORK, Mining, drawn, mine, with_negatives
 
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 MARGIN = 0.05
 
 
@@ -29,7 +28,7 @@ def folder(tmp_path_factory):
     texts = [" ".join(random.choice(WORDS, size=3)) for _ in range(60)]
     rows = [{"query": f"{text.split()[0]} {number % 20}", "document": text} for number, text in enumerate(texts)]
     rows += [{"query": "cat 1", "document": "The dog"}, {"query": "river 2", "document": "the  dog", "group": "a"}]
-    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_rows(folder / "pairs.jsonl", rows)
     biencoder_folder(folder / "bert")
     return folder
 
@@ -125,11 +124,8 @@ def test_scores_are_kept_without_new_negatives(tmp_path):
 )
 def test_bad_options_are_one_line_and_exit_code_2(folder, arguments, message):
     (folder / "empty.jsonl").write_text("")
-    run = subprocess.run(
-        [sys.executable, "-m", "cdesearch", "mine", *arguments], check=False, cwd=folder, capture_output=True
-    )
-    error = run.stderr.decode()
-    assert run.returncode == 2 and message in error and error.count("\n") - ("Mining" in error) <= 1
+    run = cdesearch_process("mine", *arguments, cwd=folder, code=None)
+    assert run.returncode == 2 and message in run.stderr and run.stderr.count("\n") - ("Mining" in run.stderr) <= 1
     assert not list(folder.glob("out/*.gz"))
 
 

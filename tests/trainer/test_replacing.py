@@ -1,4 +1,5 @@
 import pytest
+from built import write_files
 
 from cdesearch.errors import StorageError
 from trainer.replacing import REPLACED, UNFINISHED, replace_folder, replacing
@@ -23,9 +24,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_folder_is_replaced_whole_and_its_remnants_are_removed(tmp_path):
-    for name in ("out", f"out{UNFINISHED}", f"out{REPLACED}"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "old").write_text("old")
+    write_files(tmp_path, {f"{name}/old": "old" for name in ("out", f"out{UNFINISHED}", f"out{REPLACED}")})
     (tmp_path / "link").symlink_to(tmp_path / "out")
     replace_folder(tmp_path / "link", write_one)
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["link", "out", "out/new"]

@@ -9,7 +9,10 @@ import time
 import numpy as np
 import pytest
 import torch
+from batches import write_rows
+from beir_folder import WORDS as TOPICS
 from beir_folder import write_set
+from built import write_files
 from conftest import TINY, make_tokenizer
 from msgspec.structs import replace
 
@@ -29,8 +32,6 @@ from trainer.starting import starting_model
 from trainer.step.gradcache import GradCache
 from trainer.train import held_out_losses, train, what_was_learned
 
-TOPICS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone"]
-
 
 @pytest.fixture(scope="module")
 def recipe_file(tmp_path_factory, tiny_checkpoint):
@@ -47,7 +48,7 @@ def recipe_file(tmp_path_factory, tiny_checkpoint):
         else:
             corpus.append({"_id": str(number), "text": document})
             queries.append({"_id": f"q{number}", "text": query})
-    (folder / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_rows(folder / "pairs.jsonl", rows)
     write_set(folder / "beir", corpus=corpus, queries=queries)
     (folder / "recipe.toml").write_text(
         f"""
@@ -119,9 +120,7 @@ def test_a_run_that_was_killed_and_resumed_ends_like_an_undisturbed_one(recipe_f
     process.send_signal(signal.SIGKILL)
     process.wait()
     train(load_recipe(recipe_file, {**changes, "run.out": str(out)}), Silent(), resume=True)
-    last = {row["step"]: row["loss"] for row in read_log(out) if "loss" in row}
-    expected = {row["step"]: row["loss"] for row in read_log(whole.run.out) if "loss" in row}
-    assert last == expected
+    assert dict(losses_of(out)) == dict(losses_of(whole.run.out))
 
 
 @pytest.mark.slow
@@ -260,9 +259,8 @@ def test_held_out_losses_are_measured_with_the_context_of_the_batch_and_a_disjoi
     assert len(set(last.values())) == 4
     model = starting_model(recipe.model)
     batches = prepare_material(recipe, model, make_tokenizer(), Silent()).held_out
-    own = prepare_material(
-        load_recipe(recipe_file, {"run.out": str(tmp_path / "own")}), model, make_tokenizer(), Silent()
-    )
+    alone = load_recipe(recipe_file, {"run.out": str(tmp_path / "own")})
+    own = prepare_material(alone, model, make_tokenizer(), Silent())
     loss = BatchLoss(WhiteningHead(model.config.statistics), model.config.document_weight, 0.05)
     weights = TokenWeights(model.config.backbone.vocabulary, [0, 1, 2, 3], torch.device("cpu"))
     cache = GradCache(model, loss.head, 16)
@@ -296,9 +294,7 @@ def test_a_recipe_that_does_not_fit_its_start_or_its_pairs_is_refused(recipe_fil
 
 def test_a_run_leaves_the_files_of_somebody_else_alone(recipe_file, tmp_path):
     names = ("notes/thesis.txt", "checkpoint/mine.txt", "checkpoint.new/x", "state.pt.notes-2024", "log.jsonl")
-    for file in (tmp_path / name for name in names):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("mine")
+    write_files(tmp_path, dict.fromkeys(names, "mine"))
     with pytest.raises(InputError, match="not the folder of a run"):
         train(load_recipe(recipe_file, {"run.out": str(tmp_path), "learning.steps": "1"}), Silent())
     found = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
@@ -350,8 +346,7 @@ def write_books(tmp_path):
             {"text": f"{chunk.split()[0]} {number} {place}", "chunk": place} for place, chunk in enumerate(chunks)
         ]
         books.append({"doc_id": f"book {number}", "title": "", "chunks": chunks, "questions": questions})
-    (tmp_path / "books.jsonl").write_text("\n".join(map(json.dumps, books)))
-    return tmp_path / "books.jsonl"
+    return write_rows(tmp_path / "books.jsonl", books)
 
 
 @pytest.mark.slow
@@ -390,7 +385,7 @@ def test_a_held_out_domain_is_watched_and_never_trained_on(recipe_file, tmp_path
     changes = {"run.out": str(tmp_path / "out"), "data.held_out_domains": '["pairs"]'}
     pairs = json.dumps([str(recipe_file.with_name("pairs.jsonl")), str(tmp_path / "other.jsonl")])
     words = [{"query": f"code {n}", "document": f"moon bread {n}"} for n in range(60)]
-    (tmp_path / "other.jsonl").write_text("\n".join(map(json.dumps, words)))
+    write_rows(tmp_path / "other.jsonl", words)
     recipe = load_recipe(recipe_file, {**changes, "data.pairs": pairs})
     material = prepare_material(recipe, starting_model(recipe.model), make_tokenizer(), Silent())
     assert len(material.held_out) == 300 // 30

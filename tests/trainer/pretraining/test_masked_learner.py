@@ -1,5 +1,6 @@
 import pytest
 import torch
+from batches import gradients
 from random_texts import documents, recipe_of
 
 from trainer.pretraining.condenser import MaskedLearner, contrast_spans
@@ -13,15 +14,6 @@ def make_learner(folder, start, **changes):
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     return learner
-
-
-def gradients(learner):
-    return {
-        f"{name} {parameter}": one.grad
-        for name, module in learner.modules.items()
-        for parameter, one in module.named_parameters()
-        if one.grad is not None
-    }
 
 
 def full_graph(learner, spans):
@@ -43,14 +35,14 @@ def test_the_gradient_cache_gives_the_gradient_of_the_full_graph(tmp_path, start
     assert figures["loss"].item() == pytest.approx(full_graph(whole, spans), rel=1e-5)
     parts = figures["contrast"] + figures["head"] + figures["late"]
     assert figures["loss"].item() == pytest.approx(parts.item(), rel=1e-6), "each loss counts once"
-    expected = gradients(whole)
-    assert gradients(cached).keys() == expected.keys()
-    for name, gradient in gradients(cached).items():
+    found, expected = (gradients(*learner.modules.values()) for learner in (cached, whole))
+    assert found.keys() == expected.keys()
+    for name, gradient in found.items():
         torch.testing.assert_close(gradient, expected[name], atol=1e-5, rtol=1e-4, msg=name)
 
 
 def test_frozen_tokens_are_not_trained(tmp_path, start):
     learner = make_learner(tmp_path, start, model__freeze_tokens="true")
     learner.add_gradient(0)
-    assert "network tokens.weight" not in gradients(learner)
-    assert "network blocks.1.up.weight" in gradients(learner)
+    found = gradients(learner.modules["network"])
+    assert "0.tokens.weight" not in found and "0.blocks.1.up.weight" in found

@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -6,6 +5,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import torch
+from batches import write_rows
 from conftest import make_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,8 +28,7 @@ def make_domain(tmp_path_factory):
             {"query": str(n), "document": document, "negatives": [f" {others[n]} "] * n_negatives}
             for n, document in enumerate(documents)
         ]
-        (folder / "d.jsonl").write_text("\n".join(map(json.dumps, rows)))
-        return prepare([folder / "d.jsonl"], folder / "work")[0]
+        return prepare([write_rows(folder / "d.jsonl", rows)], folder / "work")[0]
 
     return domain_of
 

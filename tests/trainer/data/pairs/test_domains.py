@@ -1,7 +1,7 @@
-import json
 from unicodedata import normalize
 
 import numpy as np
+from batches import write_rows
 from beir_folder import write_set
 
 from trainer.data.pairs.domains import prepare
@@ -10,25 +10,21 @@ from trainer.data.pairs.reading import Pair
 QUERIES = [{"_id": "1", "text": "What is it?"}]
 
 
-def write(file, rows):
-    file.write_text("\n".join(json.dumps(row) for row in rows))
-    return file
-
-
 def test_a_part_of_a_domain_contains_whole_documents(tmp_path):
     rows = [{"query": f"{n}", "document": f"{n}", "document_id": f"book {n % 10}"} for n in range(50)]
-    (domain,) = prepare([write(tmp_path / "a.jsonl", rows)], tmp_path / "work")
+    (domain,) = prepare([write_rows(tmp_path / "a.jsonl", rows)], tmp_path / "work")
     for seed in range(5):
         order = domain.shuffled(np.random.default_rng(seed))
         assert sorted(order) == list(range(50)) and len({row % 10 for row in order[:20]}) == 4
-    (plain,) = prepare([write(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])], tmp_path / "work")
+    alone = write_rows(tmp_path / "b.jsonl", [row | {"document_id": None} for row in rows])
+    (plain,) = prepare([alone], tmp_path / "work")
     assert plain.shuffled(np.random.default_rng(0)) == np.random.default_rng(0).permutation(50).tolist()
 
 
 def test_duplicates_empty_texts_and_leaks_are_dropped_and_counted(tmp_path):
     secret = " ".join(f"word{number}" for number in range(40))
     beir = write_set(tmp_path / "beir", corpus=[{"_id": "1", "title": "", "text": secret}], queries=QUERIES)
-    file = write(
+    file = write_rows(
         tmp_path / "d.jsonl",
         [
             {"query": "q", "document": "fine"},
@@ -48,9 +44,9 @@ def test_leaks_are_found_without_queries_in_any_form_of_unicode_and_punctuation_
     text = "Où est le café près de la forêt? " * 3
     for name, queries in (("none", []), ("marks", [{"_id": "1", "text": "???"}])):
         beir = write_set(tmp_path / name, corpus=[{"_id": "1", "title": "", "text": normalize("NFC", text)}])
-        write(beir / "queries.jsonl", queries)
+        write_rows(beir / "queries.jsonl", queries)
         pairs = [{"query": "a", "document": normalize("NFD", text)}, {"query": "!!!", "document": "an answer"}]
-        (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / f"work-{name}", [beir])
+        (domain,) = prepare([write_rows(tmp_path / "d.jsonl", pairs)], tmp_path / f"work-{name}", [beir])
         assert domain.take([0]) == [Pair("!!!", "an answer")] and domain.dropped == {"leaks": 1}
 
 
@@ -74,7 +70,7 @@ def test_short_texts_of_evaluation_sets_and_leaks_among_hard_negatives_are_dropp
         },
         {"query": "e", "document": "..."},
     ]
-    (domain,) = prepare([write(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
+    (domain,) = prepare([write_rows(tmp_path / "d.jsonl", pairs)], tmp_path / "work", [beir])
     assert domain.take([0, 1]) == [
         Pair("d", "nine of clubs and more", ("fine", "nine"), scores=(5.0, 4.0, 0.25)),
         Pair("e", "..."),

@@ -1,10 +1,10 @@
 import gzip
-import json
 import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from batches import write_rows
 
 from cdesearch.errors import InputError, SourceError
 from trainer.data.pairs.domains import prepare
@@ -12,14 +12,9 @@ from trainer.data.pairs.reading import Pair, domain_files, read_pairs, read_pass
 from trainer.mine import write_pairs
 
 
-def write(file, rows):
-    file.write_text("\n".join(json.dumps(row) for row in rows))
-    return file
-
-
 def test_pairs_of_every_format(tmp_path):
     rows = [{"query": "q", "document": "d", "negatives": ["n"]}, {"query": "r", "document": "e"}]
-    write(tmp_path / "a.jsonl", rows)
+    write_rows(tmp_path / "a.jsonl", rows)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
     (tmp_path / "notes.txt").write_text("no pairs")
@@ -30,7 +25,7 @@ def test_pairs_of_every_format(tmp_path):
 
 
 def test_two_files_of_one_domain_name_are_refused(tmp_path):
-    files = [write(tmp_path / name, [{"query": "q", "document": "d"}]) for name in ("a.jsonl", "a.short.jsonl")]
+    files = [write_rows(tmp_path / name, [{"query": "q", "document": "d"}]) for name in ("a.jsonl", "a.short.jsonl")]
     with pytest.raises(SourceError, match=r"a\.jsonl and .*a\.short\.jsonl would be one domain, a\."):
         domain_files(files)
 
@@ -38,7 +33,7 @@ def test_two_files_of_one_domain_name_are_refused(tmp_path):
 def test_a_long_document_has_one_pair_per_question(tmp_path):
     book = {"doc_id": "book", "chunks": ["one", "two"], "questions": [{"text": "second?", "chunk": 1}]}
     placed = {"query": "q", "document": "d", "document_id": "x", "place": 3}
-    file = write(tmp_path / "a.jsonl", [book, placed])
+    file = write_rows(tmp_path / "a.jsonl", [book, placed])
     pairs = list(read_pairs(file))
     assert pairs == [Pair("second?", "two", document_id="book", place=1), Pair("q", "d", document_id="x", place=3)]
     (domain,) = prepare([file], tmp_path / "work")
@@ -89,31 +84,24 @@ def test_a_damaged_pair_file_is_named(tmp_path, name):
 
 
 def test_only_pairs_of_the_chosen_groups_are_used(tmp_path):
-    file = tmp_path / "code.jsonl"
     groups = ["scipy+scipy:a.py", "ansible+ansible:b.py", None]
     rows = [{"query": f"q{n}", "document": "d", "group": group} for n, group in enumerate(groups)]
-    file.write_text("\n".join(map(json.dumps, rows)))
+    file = write_rows(tmp_path / "code.jsonl", rows)
     assert [pair.query for pair in read_pairs(file, r"(scipy|sympy)\+")] == ["q0"]
     whole, part = (prepare([file], tmp_path / "made", groups=groups)[0] for groups in ({}, {"code": "scipy"}))
     assert len(whole) == 3 and len(part) == 1
 
 
 def test_a_group_of_an_unknown_domain_is_refused_because_it_may_be_a_licence(tmp_path):
-    file = tmp_path / "code.jsonl"
-    file.write_text('{"query": "q", "document": "d"}\n')
+    file = write_rows(tmp_path / "code.jsonl", [{"query": "q", "document": "d"}])
     with pytest.raises(InputError, match=r"data\.groups names coed, .* Name one of code, or set data\.groups to \{\}"):
         prepare([file], tmp_path / "made", groups={"coed": "free"})
 
 
-def test_spaces_around_texts_are_left_out(tmp_path):
-    file = tmp_path / "d.jsonl"
-    file.write_text('{"query": " q", "document": "d\\n", "negatives": ["d ", "\\te"]}\n')
-    assert [(pair.query, pair.document, pair.negatives) for pair in read_pairs(file)] == [("q", "d", ("d", "e"))]
-
-
-def test_halves_of_surrogate_pairs_become_question_marks(tmp_path):
-    file = write(tmp_path / "d.jsonl", [{"query": "a \ud800", "document": "\udc00 b", "negatives": ["\ud800"]}])
-    assert list(read_pairs(file)) == [Pair("a ?", "? b", ("?",))]
+def test_spaces_around_texts_are_left_out_and_halves_of_surrogate_pairs_become_question_marks(tmp_path):
+    row = {"query": " a \ud800", "document": "\udc00 b\n", "negatives": ["\ud800 ", "\te"]}
+    file = write_rows(tmp_path / "d.jsonl", [row])
+    assert list(read_pairs(file)) == [Pair("a ?", "? b", ("?", "e"))]
     assert list(read_passages(file)) == [["? b"]]
 
 
