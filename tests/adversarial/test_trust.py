@@ -5,12 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from built import make_index, write_documents, write_files
 from command import cdesearch, cdesearch_process, cdesearch_several, picture
+from serving_thread import LocalHandler, LocalServer, running
 
 import cdesearch as package
 from cdesearch.cli.status import read_status
@@ -70,22 +69,15 @@ def hub():
     """A server in place of huggingface.co that records the requests."""
     requests = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
+    class Handler(LocalHandler):
+        def do_GET(self):  # noqa: N802 (a name that the library calls)
             requests.append(self.path)
             self.send_error(404)
 
-        def do_HEAD(self):
-            self.do_GET()
+        do_HEAD = do_GET  # noqa: N815 (a name that the library calls)
 
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}", requests
-    server.shutdown()
-    server.server_close()
+    with running(LocalServer(Handler)) as server:
+        yield server.url.removesuffix("/v1"), requests
 
 
 @pytest.mark.slow

@@ -1,26 +1,22 @@
 """A server with an OpenAI-compatible embeddings API, which runs a real model over real sockets and fails on demand."""
 
 import base64
-import json
 import socket
 import struct
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from serving_thread import running
+from serving_thread import LocalHandler, LocalServer, running
 
 
-class EmbeddingServer(ThreadingHTTPServer):
+class EmbeddingServer(LocalServer):
     """Answers with the vectors of `encode(texts)`, (n, d).
 
     `misbehave` is called with the handler and the texts of each request; if it returns true, it has answered.
     """
 
-    daemon_threads = True
-
     def __init__(self, encode):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.encode = encode
         self.misbehave = lambda handler, texts: False
         self.writes_lists = False
@@ -31,10 +27,6 @@ class EmbeddingServer(ThreadingHTTPServer):
         self._encoding = threading.Lock()
 
     @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    @property
     def address(self):
         return self.url.removesuffix("/v1")
 
@@ -42,15 +34,10 @@ class EmbeddingServer(ThreadingHTTPServer):
         with self._encoding:
             return self.encode(texts)
 
-    def handle_error(self, request, client_address):
-        """A client that goes away is part of some tests."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+class _Handler(LocalHandler):
+    def do_POST(self):  # noqa: N802 (a name that the library calls)
+        body = self.sent()
         texts = body["input"]
         self.server.requests.append(texts)
         self.server.headers.append(dict(self.headers))
@@ -71,16 +58,6 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.writes_lists:
             return [float(number) for number in vector]
         return base64.b64encode(vector.astype("<f4").tobytes()).decode()
-
-    def reply(self, status, content, **headers):
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        headers = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(data)
-        return True
 
     def drip(self, part, seconds):
         """Send the headers or the body of an answer byte by byte, which never ends within `seconds`."""
@@ -103,9 +80,6 @@ class _Handler(BaseHTTPRequestHandler):
     def delay(self, seconds):
         time.sleep(seconds)
         return False
-
-    def log_message(self, *_):
-        pass
 
 
 def serving(encode):

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+
+from serving_thread import LocalServer, running
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -14,13 +15,8 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 @contextmanager
 def serving(models: dict[str, Path]) -> Iterator[str]:
     """The address that serves folders as models of these names."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(models))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with running(LocalServer(_handler(models))) as server:
+        yield server.url.removesuffix("/v1")
 
 
 def _handler(models):

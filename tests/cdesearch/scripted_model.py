@@ -1,48 +1,23 @@
 """A server that plays a language model by a script, over real sockets."""
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from serving_thread import running
+from serving_thread import LocalHandler, LocalServer, running
 
 
-class ScriptedModel(ThreadingHTTPServer):
+class ScriptedModel(LocalServer):
     """Answers each request with `play(handler)` and stores what it was sent."""
 
-    daemon_threads = True
-
     def __init__(self, play):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.play = play
         self.requests = []  # path, headers, body
-        self.errors = []
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
-
-    def handle_error(self, request, client_address):
-        """A client that goes away is part of some scripts."""
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.requests.append((self.path, dict(self.headers), json.loads(body)))
+class _Handler(LocalHandler):
+    def do_POST(self):  # noqa: N802 (a name that the library calls)
+        self.server.requests.append((self.path, dict(self.headers), self.sent()))
         self.server.play(self)
-
-    def log_message(self, *_):
-        pass
-
-    def reply(self, status, content, kind="application/json", **headers):
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
 
     def begin_stream(self):
         self.send_response(200)

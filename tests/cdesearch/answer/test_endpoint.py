@@ -13,8 +13,7 @@ ASKED = [{"role": "user", "content": "why?"}]
 
 
 def answered(server, *, seconds=5.0, key=SECRET):
-    parsed = Endpoint.parse(server.url, "tiny", key)
-    endpoint = Endpoint(parsed.host, parsed.port, parsed.path, parsed.is_https, parsed.model, parsed.key, seconds)
+    endpoint = replace(Endpoint.parse(server.url, "tiny", key), silence_seconds=seconds)
     return list(ChatStream(endpoint, ASKED))
 
 
@@ -27,16 +26,12 @@ def failure_of(play, **options):
 
 def test_the_pieces_of_a_stream_arrive_in_order():
     with speaking("The ", "cät", "", " sat.") as server:
-        assert answered(server) == ["The ", "cät", " sat."]
-        path, headers, body = server.requests[0]
+        for key in (SECRET, ""):
+            assert answered(server, key=key) == ["The ", "cät", " sat."]
+        (path, headers, body), (_, without_key, _) = server.requests
+    assert "Authorization" not in without_key
     assert path == "/v1/chat/completions" and headers["Authorization"] == f"Bearer {SECRET}"
     assert body == {"model": "tiny", "messages": ASKED, "stream": True, "temperature": 0}
-
-
-def test_without_a_key_no_key_is_sent():
-    with speaking("yes") as server:
-        answered(server, key="")
-        assert "Authorization" not in server.requests[0][1]
 
 
 def test_pieces_arrive_before_the_answer_is_complete():
@@ -128,8 +123,8 @@ def test_a_stream_that_does_not_end_as_it_should_is_a_failure(play, part):
 
 def test_the_time_that_the_reader_takes_is_no_silence():
     with speaking("a", "b") as server:
-        parsed = Endpoint.parse(server.url, "tiny")
-        pieces = iter(ChatStream(replace(parsed, silence_seconds=1.0), ASKED))
+        endpoint = replace(Endpoint.parse(server.url, "tiny"), silence_seconds=1.0)
+        pieces = iter(ChatStream(endpoint, ASKED))
         assert next(pieces) == "a"
         time.sleep(1.5)
         assert list(pieces) == ["b"]
