@@ -3,14 +3,11 @@ from dataclasses import replace
 import pytest
 from scripted_model import speaking
 
-import cdesearch
 from cdesearch.answer.answer import LEAST_SHARE, NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
 from cdesearch.answer.extract import MAX_COSINE, MAX_SENTENCES, CorpusView, extract
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage, fit_passages
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 
 DOCUMENTS = {
@@ -23,14 +20,9 @@ DOCUMENTS = {
 
 
 @pytest.fixture(scope="module")
-def searcher(tmp_path_factory):
+def searcher(searcher_of):
     """A searcher with the default model, because the tests check whether sentences answer questions."""
-    root = tmp_path_factory.mktemp("corpus")
-    for name, text in DOCUMENTS.items():
-        (root / name).write_text(text)
-    cdesearch.build(root).close()
-    with Searcher(Index.open(root)) as searcher:
-        yield searcher
+    return searcher_of(DOCUMENTS)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from built import make_index
 from hidden_libraries import run_module_without
 from notes import Notes
 from random_biencoder import NAMES, biencoder_folder
-from small_corpus import TEXTS, write_corpus
+from small_corpus import TEXTS
 
 import cdesearch
 from cdesearch.encode import exports
@@ -40,11 +40,6 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def bert(own_cache, tmp_path):
     return biencoder_folder(tmp_path / "model")
-
-
-@pytest.fixture
-def documents(tmp_path):
-    return write_corpus(tmp_path / "documents")
 
 
 def place(folder):

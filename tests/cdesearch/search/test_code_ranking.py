@@ -3,10 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cdesearch
 from cdesearch.search.code_ranking import code_lifts
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
 
 
 def ranked(query, *found):
@@ -49,15 +46,11 @@ def test_code_is_ranked_by_its_files(query, found, expected):
     assert ranked(query, *found) == expected
 
 
-def test_words_alone_rank_tests_last_and_explain_it(tmp_path, tiny_checkpoint):
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "a.py").write_text("# retry the upload\nimport time\n")
-    (tmp_path / "tests" / "test_a.py").write_text("# retry the upload: retry, retry\n")
-    (tmp_path / "b.py").write_text("# upload\n" + "import sys\n" * 20)
-    cdesearch.build(tmp_path, model=tiny_checkpoint)
-    with Searcher(Index.open(tmp_path)) as searcher:
-        found = searcher.search("retry upload", mode="text")
-        second = searcher.explain(found[1].chunk.id, "retry upload", mode="text")
+def test_words_alone_rank_tests_last_and_explain_it(searcher_of, tiny_checkpoint):
+    texts = {"a.py": "# retry the upload\nimport time\n", "tests/test_a.py": "# retry the upload: retry, retry\n"}
+    searcher = searcher_of(texts | {"b.py": "# upload\n" + "import sys\n" * 20}, tiny_checkpoint)
+    found = searcher.search("retry upload", mode="text")
+    second = searcher.explain(found[1].chunk.id, "retry upload", mode="text")
     assert [hit.chunk.path for hit in found][:2] == ["a.py", "tests/test_a.py"]
     assert found[0].text_score < found[1].text_score
     assert second.score == pytest.approx(found[1].score) and second.code != 0

@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,8 +21,6 @@ from cdesearch.search.confidence import (
 )
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.search.result import ANSWERABLE
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
 from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.word_forms import STEM, word_stem
 
@@ -31,14 +30,9 @@ NOTHING = "which visa is required for a journey to Japan?"
 
 
 @pytest.fixture(scope="module")
-def searcher(tmp_path_factory):
-    root = tmp_path_factory.mktemp("corpus")
-    for animal in ANIMALS:
-        for number, habit in enumerate(HABITS):
-            (root / f"{animal}-{number}.txt").write_text(f"The {animal} {habit} in summer.")
-    cdesearch.build(root).close()
-    with Searcher(Index.open(root)) as opened:
-        yield opened
+def searcher(searcher_of):
+    pairs = product(ANIMALS, enumerate(HABITS))
+    return searcher_of({f"{animal}-{n}.txt": f"The {animal} {habit} in summer." for animal, (n, habit) in pairs})
 
 
 def hit(rank=1, text="the cat purrs", cosine=0.5, bm25=4.0):

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from built import write_files
 
 import cdesearch
 from cdesearch.context.vectors import to_unit
@@ -21,11 +20,8 @@ PAGES = {
 
 
 @pytest.fixture(scope="module")
-def searcher(tmp_path_factory):
-    root = write_files(tmp_path_factory.mktemp("pages"), PAGES)
-    cdesearch.build(root)
-    with Searcher(Index.open(root)) as searcher:
-        yield searcher
+def searcher(searcher_of):
+    return searcher_of(PAGES)
 
 
 @pytest.fixture(scope="module")

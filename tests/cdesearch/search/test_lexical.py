@@ -1,10 +1,7 @@
 import pytest
 
-import cdesearch
 from cdesearch.search import lexical
 from cdesearch.search.lexical import find_unknown_name
-from cdesearch.search.searcher import Searcher
-from cdesearch.store.index import Index
 
 AUTH = '''
 def should_strip_auth(self, url):
@@ -29,13 +26,8 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def searcher(tmp_path_factory, tiny_checkpoint):
-    root = tmp_path_factory.mktemp("code")
-    for name, text in FILES.items():
-        (root / name).write_text(text)
-    cdesearch.build(root, model=tiny_checkpoint)
-    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
-        yield searcher
+def searcher(searcher_of, tiny_checkpoint):
+    return searcher_of(FILES, tiny_checkpoint)
 
 
 def paths(searcher, query, mode="text", k=10, path=None):
@@ -103,16 +95,11 @@ def test_the_explanation_adds_up_with_exact_terms(searcher, query, mode):
 
 
 @pytest.fixture(scope="module")
-def crowded(tmp_path_factory, tiny_checkpoint):
+def crowded(searcher_of, tiny_checkpoint):
     """Many short texts with the words `alpha` and `beta`, one with the name, and one with the phrase."""
-    root = tmp_path_factory.mktemp("crowded")
-    for number in range(12):
-        (root / f"{number}.md").write_text(f"beta {number} alpha {number} beta {number} alpha")
-    (root / "name.md").write_text("The name is alpha_beta")
-    (root / "phrase.md").write_text("They say alpha beta here")
-    cdesearch.build(root, model=tiny_checkpoint)
-    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
-        yield searcher
+    texts = {f"{number}.md": f"beta {number} alpha {number} beta {number} alpha" for number in range(12)}
+    texts |= {"name.md": "The name is alpha_beta", "phrase.md": "They say alpha beta here"}
+    return searcher_of(texts, tiny_checkpoint)
 
 
 @pytest.fixture
@@ -135,17 +122,15 @@ def test_a_large_index_reads_all_texts_only_for_a_phrase_that_the_best_lack(crow
 
 
 @pytest.fixture(scope="module")
-def named(tmp_path_factory, tiny_checkpoint):
-    root = tmp_path_factory.mktemp("named")
-    (root / "apollo").mkdir()
-    (root / "sourdough-troubleshooting.md").write_text("# Why is my bread flat?\n\nThe primary oven is cold.\n")
-    (root / "index.md").write_text("# Sourdough troubleshooting\n\n" + "See sourdough-troubleshooting.md. " * 5)
-    (root / "Einkommensteuerbescheid.txt").write_text("Nachzahlung 2023: 14 Euro\n")
-    (root / "apollo" / "minutes.md").write_text("We met on Tuesday.\n")
-    (root / "front.md").write_text("---\nstatus: postponed\nowner: Leopold\n---\nThe fence is broken.\n")
-    cdesearch.build(root, model=tiny_checkpoint)
-    with Searcher(Index.open(root), model=tiny_checkpoint) as searcher:
-        yield searcher
+def named(searcher_of, tiny_checkpoint):
+    texts = {
+        "sourdough-troubleshooting.md": "# Why is my bread flat?\n\nThe primary oven is cold.\n",
+        "index.md": "# Sourdough troubleshooting\n\n" + "See sourdough-troubleshooting.md. " * 5,
+        "Einkommensteuerbescheid.txt": "Nachzahlung 2023: 14 Euro\n",
+        "apollo/minutes.md": "We met on Tuesday.\n",
+        "front.md": "---\nstatus: postponed\nowner: Leopold\n---\nThe fence is broken.\n",
+    }
+    return searcher_of(texts, tiny_checkpoint)
 
 
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
