@@ -45,8 +45,8 @@ def cdesearch_process(*arguments, cwd, code=0, prefix=(), env=None, **environmen
     """Run `cdesearch` as a process of its own, behind `prefix`; `env` replaces the environment of this process."""
     command = [*prefix, sys.executable, "-m", "cdesearch", *map(str, arguments)]
     environment = (os.environ if env is None else env) | environment
-    options = {"capture_output": True, "text": True, "errors": "surrogateescape", "timeout": 120}
-    run = subprocess.run(command, cwd=cwd, env=environment, check=False, **options)
+    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "surrogateescape"}
+    run = subprocess.run(command, cwd=cwd, env=environment, check=False, timeout=120, **options)
     return _checked(run, code)
 
 
@@ -119,10 +119,11 @@ def kill_in(call, number, *arguments):
 
 
 def clean_environment(home):
-    """The environment of a new user: an empty HOME, and no variables that silence a dependency."""
+    """The environment of a new user: an empty HOME, which is made, and no variables that silence a dependency."""
     kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH") if name in os.environ}
     folders = {"HOME": home, "TMPDIR": home.parent / "tmp"}
-    folders["TMPDIR"].mkdir(exist_ok=True)
+    for folder in folders.values():
+        folder.mkdir(exist_ok=True)
     return kept | {name: str(folder) for name, folder in folders.items()}
 
 

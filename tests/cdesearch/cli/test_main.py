@@ -115,6 +115,18 @@ def test_a_confidence_is_a_number_or_a_percentage():
     ("arguments", "message"),
     [
         (["query", "dog", "--min-confidence", "30"], "Invalid value for '--min-confidence': must be a number from 0"),
+        (["--zzz"], "No such option: --zzz. See `cdesearch --help`."),
+        (["query", "food", "--colour"], "No such option: --colour. To ask about it, write `--` before your words."),
+        (
+            ["query", "food", "-k", "0"],
+            "'-k': Input should be greater than or equal to 1. See `cdesearch query --help`.",
+        ),
+        (["index", ".", "--seed", ""], "The value of --seed is empty. Give one, or leave the option out."),
+        (["food", "-k"], "Option '-k' requires an argument. See `cdesearch query --help`."),
+        (["index", ".", "--device", "x"], "'x' is not one of 'auto', 'cpu', 'cuda', 'mps'"),
+        (["status", ".", "--index", "other"], "Both . and --index other are given. Name one index."),
+        (["query", "food", "--path", "[z-a]"], "The range z-a in [z-a] is empty."),
+        (["query", "\udcff"], "The query is not valid Unicode."),
         (["index", "nowhere"], "no folder or file"),
         (["-k", "3"], "The query is empty. Type some words."),
         (["index", ".", "--max-file-size", "big"], "not a file size"),

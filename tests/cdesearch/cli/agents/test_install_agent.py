@@ -1,11 +1,12 @@
 import json
-import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from built import write_files
+from command import cdesearch_process
 
 from cdesearch.cli.agents import json_text
 from cdesearch.cli.agents.changes import additions, removals
@@ -213,9 +214,8 @@ def test_a_link_stays_a_link_and_permissions_stay(home):
 
 
 def test_opencode_has_two_forms_and_two_names(home):
-    folder = home / ".config" / "opencode"
-    folder.mkdir(parents=True)
-    (folder / "opencode.jsonc").write_text('{\n  "mcp": {\n    "servers": {}\n  }\n}\n')
+    text = '{\n  "mcp": {\n    "servers": {}\n  }\n}\n'
+    folder = write_files(home / ".config" / "opencode", {"opencode.jsonc": text})
     install_agent("opencode", yes=True)
     found = value_in(folder / "opencode.jsonc")["mcp"]
     assert list(found) == ["servers"] and found["servers"]["cdesearch"]["type"] == "local"
@@ -233,8 +233,7 @@ def test_all_agents_forget_at_once(home):
 def test_the_command_of_the_entry_starts_the_server_in_any_folder(home):
     command, *arguments = [client_of("cursor").entry["command"], *client_of("cursor").entry["args"]]
     assert Path(command).is_absolute() and arguments[-1] == "mcp"
-    (home / "cdesearch").mkdir()
-    (home / "cdesearch" / "__main__.py").write_text("raise SystemExit(9)")
+    write_files(home / "cdesearch", {"__main__.py": "raise SystemExit(9)"})
     run = subprocess.run([command, *arguments, "--help"], cwd=home, capture_output=True, text=True, check=False)
     assert run.returncode == 0 and "MCP" in run.stdout
 
@@ -246,15 +245,6 @@ def test_a_program_in_the_cache_of_uv_is_started_through_uv(monkeypatch):
 
 
 def test_the_command_shows_the_changes_and_asks(home):
-    command = [sys.executable, "-m", "cdesearch", "install-agent", "cursor"]
-    run = subprocess.run(
-        command,
-        cwd=home,
-        env=os.environ | {"HOME": str(home)},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    assert run.returncode == 2 and "Add --yes." in run.stderr and not files_below(home)
+    run = cdesearch_process("install-agent", "cursor", cwd=home, code=2, HOME=str(home))
+    assert "Add --yes." in run.stderr and not files_below(home)
     assert f"{home / '.cursor' / 'mcp.json'} (new)" in run.stdout and '+     "cdesearch": {' in run.stdout
