@@ -7,6 +7,7 @@ import shutil
 from email.message import EmailMessage
 from pathlib import Path
 
+from built import write_files
 from pdf_pages import column, pdf_of
 
 TEXTS = {
@@ -40,9 +41,7 @@ ORDERS = [
 
 def write_home(home: Path) -> Path:
     """Write the files into the folder `home`, and return it."""
-    for name, text in TEXTS.items():
-        (home / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / name).write_text(text, encoding="utf-8")
+    write_files(home, TEXTS)
     shutil.copy(Path(__file__).parents[1] / "docs" / "fresh.md", home / "docs")
     for folder in ("mail", "papers"):
         (home / folder).mkdir()

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch
 
 from cdesearch.cli.token_budget import Part
@@ -37,10 +37,9 @@ LONGEST = 2_000  # characters of a line
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory, tiny_checkpoint):
-    docs = tmp_path_factory.mktemp("pages")
-    for name, value in IDS.items():
-        (docs / f"{name}.html").write_text(PAGE.format(value, name), encoding="utf-8")
-    (docs / "mark.md").write_text(f"# Heading {ESCAPE}\n\nthe whale {ESCAPE} sings\n", encoding="utf-8")
+    texts = {f"{name}.html": PAGE.format(value, name) for name, value in IDS.items()}
+    texts["mark.md"] = f"# Heading {ESCAPE}\n\nthe whale {ESCAPE} sings\n"
+    docs = write_files(tmp_path_factory.mktemp("pages"), texts)
     make_index([docs], model=tiny_checkpoint)
     return docs
 

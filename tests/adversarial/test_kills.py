@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from built import assert_same, contents, make_index, write_documents
+from built import assert_same, contents, make_index, write_documents, write_files
 from command import cdesearch, kill_in, needs_strace, picture
 from damage import overwrite
 
@@ -134,8 +134,7 @@ def test_clear_removes_all_of_an_index_whose_build_was_killed(call, number, docs
     kill_in(call, number, *index_command(docs, tiny_checkpoint))
     assert not (docs / ".cdesearch" / "CURRENT").exists()
     (generation,) = (docs / ".cdesearch" / "generations").iterdir()
-    (generation / "tmp" / ".tmp1").mkdir(parents=True)  # as Lance leaves it while it makes a graph of vectors
-    (generation / "tmp" / ".tmp1" / "part_0.lance").write_text("")
+    write_files(generation, {"tmp/.tmp1/part_0.lance": ""})  # as Lance leaves it while it makes a graph of vectors
     cdesearch("clear", docs, "--yes", cwd=docs)
     assert not (docs / ".cdesearch").exists()
 

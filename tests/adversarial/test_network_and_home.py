@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import chain, repeat
 
 import pytest
+from built import write_files
 from command import clean_environment, needs_strace
 from random_biencoder import biencoder_folder
 from random_released import released_folder
@@ -30,9 +31,7 @@ ADDRESS = re.compile(r"sa_family=AF_INET6?, sin6?_port=htons\((\d+)\).*?\"([0-9a
 
 @pytest.fixture
 def user(tmp_path):
-    for name in ("home", "docs"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "docs" / "cats.md").write_text("# Cats\n\nA cat sleeps on the sofa.\n")
+    write_files(tmp_path, {"docs/cats.md": "# Cats\n\nA cat sleeps on the sofa.\n"})
     return {"cwd": tmp_path, "env": clean_environment(tmp_path / "home")}
 
 
@@ -40,15 +39,8 @@ def started(command, user):
     """Start `command` under strace, which records its network system calls and those of its children."""
     trace = str(user["cwd"] / "trace")
     watched = ["strace", "-f", "-qq", "--seccomp-bpf", "-e", "trace=network", "-o", trace, *command]
-    return subprocess.Popen(
-        watched,
-        **user,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(watched, **user, **streams, text=True, start_new_session=True)
 
 
 def watch(command, user):

@@ -33,14 +33,12 @@ pytestmark = pytest.mark.skipif(
 def shared(tiny_checkpoint):
     """A folder of one user with an index that all may write, and the private folder of another user below it."""
     with tempfile.TemporaryDirectory() as folder:
-        shared = Path(folder) / "x"
-        (shared / "theirs").mkdir(parents=True)
-        (shared / "a.md").write_text("the cat of the owner")
+        shared = write_files(Path(folder) / "x", {"a.md": "the cat of the owner"})
         make_index([shared], model=tiny_checkpoint)
         for path in (Path(folder), shared, *(shared / ".cdesearch").rglob("*"), shared / ".cdesearch"):
             os.chown(path, OWNER, OWNER)
             path.chmod(0o777)
-        (shared / "theirs" / "private.md").write_text(SECRET)
+        write_files(shared / "theirs", {"private.md": SECRET})
         (shared / "theirs" / "home").mkdir()
         for path in (shared / "theirs", shared / "theirs" / "private.md", shared / "theirs" / "home"):
             os.chown(path, OTHER, OTHER)

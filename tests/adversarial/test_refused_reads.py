@@ -5,7 +5,7 @@ import os
 import re
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from command import cdesearch, cdesearch_process, needs_strace, picture
 
 from cdesearch.errors import CdesearchError
@@ -70,8 +70,7 @@ def refused(call, error, path, *arguments, cwd):
 )
 def test_a_file_that_cannot_be_read_now_is_named_with_the_reason(index, call, error, name, command):
     planted = index / "generations" / ("a" * 12)  # an unfinished build, whose vectors took hours
-    planted.mkdir()
-    (planted / "plan.json").write_text("{}")
+    write_files(planted, {"plan.json": "{}"})
     live = current_generation(index)
     (data,) = (live / "tables" / "documents.lance" / "data").iterdir()
     file = index / name.format(live=f"generations/{live.name}", data=data.name)

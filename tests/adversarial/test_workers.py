@@ -254,11 +254,8 @@ with Pool(1) as workers:
 def test_a_killed_parent_leaves_no_worker_behind(tmp_path, tiny_checkpoint, word):
     file = tmp_path / "bad.txt"
     file.write_text(word)
-    parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, HOSTILE[2], str(file), str(tiny_checkpoint / "tokenizer.json")],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-c", PARENT, HOSTILE[2], str(file), str(tiny_checkpoint / "tokenizer.json")]
+    parent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     worker = int(parent.stdout.readline())  # the file has been opened
     handle = os.pidfd_open(worker)
     parent.send_signal(signal.SIGKILL)

@@ -1,12 +1,12 @@
 import pytest
+from built import write_files
 
 import cdesearch
 from cdesearch.errors import CdesearchError, InputError, QueryError
 
 
 def test_build_takes_the_options_of_the_command(tmp_path, tiny_checkpoint):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.csv").write_text("key,words,book\n7,the cat,pets\n8,the dog,pets\n")
+    write_files(tmp_path / "docs", {"a.csv": "key,words,book\n7,the cat,pets\n8,the dog,pets\n"})
     columns = {"text_column": "words", "id_column": "key", "document_column": "book"}
     index = tmp_path / "index"
     built = cdesearch.build(tmp_path / "docs", index=index, model=tiny_checkpoint, device="cpu", wait=True, **columns)

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from built import write_files
 
 import cdesearch
 from benchmarks.folders.answers import ask_folder
@@ -76,10 +77,8 @@ def test_every_measure_has_an_interval_and_its_difference_from_ours(capsys):
 @pytest.fixture
 def files(tmp_path):
     """A folder of two files."""
-    (tmp_path / "files").mkdir()
-    (tmp_path / "files" / "moon.md").write_text("# Moon\nThe moon is a stone.\n")
-    (tmp_path / "files" / "bread.md").write_text("# Bread\nBake it for an hour.\n")
-    return tmp_path / "files"
+    texts = {"moon.md": "# Moon\nThe moon is a stone.\n", "bread.md": "# Bread\nBake it for an hour.\n"}
+    return write_files(tmp_path / "files", texts)
 
 
 MODES = ("hybrid", "dense", "text")

@@ -3,6 +3,7 @@ import math
 import shutil
 
 import pytest
+from built import write_files
 
 from benchmarks.folders.questions import Passage
 from benchmarks.quality.code import SYSTEMS, code, matching_files, measured, read_annotations, recall_within, summarised
@@ -24,15 +25,14 @@ ASKED = {
 @pytest.fixture
 def given(tmp_path):
     """The arguments of the command: annotations of two repositories, and their code."""
-    folder = tmp_path / "annotations"
-    folder.mkdir()
-    (folder / "repositories.tsv").write_text("name\tgithub\trevision\nsky\tus/sky\tabc\nsea\tus/sea\tdef\n")
-    (folder / "published.tsv").write_text("repo\tlanguage\tother\nsky\tpython\t0.5\nsea\tpython\t\n")
-    for name, queries in ASKED.items():
-        (folder / f"{name}.json").write_text(json.dumps(queries))
-        (tmp_path / name / "src").mkdir(parents=True)
-        for path, text in FILES.items():
-            (tmp_path / name / path).write_text(text)
+    texts = {
+        "repositories.tsv": "name\tgithub\trevision\nsky\tus/sky\tabc\nsea\tus/sea\tdef\n",
+        "published.tsv": "repo\tlanguage\tother\nsky\tpython\t0.5\nsea\tpython\t\n",
+    }
+    asked = {f"{name}.json": json.dumps(queries) for name, queries in ASKED.items()}
+    folder = write_files(tmp_path / "annotations", texts | asked)
+    for name in ASKED:
+        write_files(tmp_path / name, FILES)
     return {"annotations": folder, "repositories": tmp_path, "work": tmp_path / "work", "out": tmp_path / "out"}
 
 

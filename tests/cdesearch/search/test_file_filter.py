@@ -7,6 +7,7 @@ import zipfile
 from datetime import UTC, datetime
 
 import pytest
+from built import write_files
 
 import cdesearch
 from cdesearch.errors import QueryError
@@ -19,10 +20,8 @@ AGES = {"a.md": 1, "b.PY": 3, "sub/c.py": 10, "sub/d's.md": 30, "e.txt": 400}  #
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory, tiny_checkpoint):
-    docs = tmp_path_factory.mktemp("docs")
+    docs = write_files(tmp_path_factory.mktemp("docs"), {name: f"the owl of {name[0]}" for name in AGES})
     for name, days in AGES.items():
-        (docs / name).parent.mkdir(exist_ok=True)
-        (docs / name).write_text(f"the owl of {name[0]}")
         os.utime(docs / name, (time.time(), time.time() - days * DAY))
     with cdesearch.build(docs, model=tiny_checkpoint) as index:
         yield index._searcher
@@ -93,9 +92,7 @@ def test_a_script_without_a_suffix_has_the_type_of_its_interpreter(tmp_path, tin
         "late": "owl = 1\n#!/usr/bin/python3",
         "text.md": "#!/usr/bin/python3",
     }
-    for name, line in lines.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"{line}\n" + "# the owl\n" * 300)
+    write_files(tmp_path, {name: f"{line}\n" + "# the owl\n" * 300 for name, line in lines.items()})
     with cdesearch.build(tmp_path, model=tiny_checkpoint) as index:
         scripts = {"tidy", "sub/cook", "o'clock"}
         assert found(index._searcher, type=".py") == scripts

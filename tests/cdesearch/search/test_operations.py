@@ -5,6 +5,7 @@ import pstats
 from pathlib import Path
 
 import pytest
+from built import write_files
 
 import cdesearch
 
@@ -15,12 +16,12 @@ PLACES = ("mat", "river", "harbour", "village", "mill", "tower", "garden", "brid
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("operations")
-    for number, place in enumerate(PLACES):
-        for kind, sentence in enumerate(SENTENCES):
-            text = f"# {place} {number}\n\n{sentence.format(place)}\n"
-            (folder / f"{place}-{kind}.md").write_text(text, encoding="utf-8")
-    return cdesearch.build(folder)
+    texts = {
+        f"{place}-{kind}.md": f"# {place} {number}\n\n{sentence.format(place)}\n"
+        for number, place in enumerate(PLACES)
+        for kind, sentence in enumerate(SENTENCES)
+    }
+    return cdesearch.build(write_files(tmp_path_factory.mktemp("operations"), texts))
 
 
 def counted(search):

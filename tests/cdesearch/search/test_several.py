@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from built import WORDS, write_files
 
 import cdesearch
 from cdesearch.errors import IndexStateError, QueryError
@@ -17,7 +18,6 @@ from cdesearch.store.index import Index, open_each
 
 MODES = ("hybrid", "dense", "text")
 QUERIES = ("the cat", "water in the river", "stone light engine", '"the moon" bread', "nothing")
-WORDS = ["cat", "dog", "water", "moon", "engine", "bread", "river", "stone", "light"]
 
 
 def write(folder, numbers):
@@ -107,9 +107,7 @@ def test_the_same_text_twice_in_two_indexes_is_one_hit(tmp_path, tiny_checkpoint
 
 
 def test_a_quoted_phrase_of_one_index_leaves_out_the_others(tmp_path, whole, tiny_checkpoint):
-    folder = tmp_path / "phrase"
-    folder.mkdir()
-    (folder / "a.txt").write_text("the bread of heaven is light")
+    folder = write_files(tmp_path / "phrase", {"a.txt": "the bread of heaven is light"})
     cdesearch.build(folder, model=tiny_checkpoint).close()
     for mode in ("hybrid", "text"):
         found = search([whole, folder], tiny_checkpoint, '"bread of heaven"', mode=mode)

@@ -1,7 +1,7 @@
 """A server of an index whose vectors come from another server, which is away for a while."""
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from embedding_server import serving
 from running_server import running_server
 
@@ -11,12 +11,11 @@ from cdesearch.models.endpoint_model import EndpointModel
 @pytest.fixture
 def away(tmp_path, tiny_encoder):
     """The folder of an index, and the address of its model's server, which has ended."""
-    (tmp_path / "docs").mkdir()
-    for word in ("cat", "dog", "moon"):
-        (tmp_path / "docs" / f"{word}.md").write_text(f"the {word} in the house")
+    texts = {f"{word}.md": f"the {word} in the house" for word in ("cat", "dog", "moon")}
+    docs = write_files(tmp_path / "docs", texts)
     with serving(lambda texts: tiny_encoder.encode(texts, "document", None)) as server:
-        make_index([tmp_path / "docs"], model=EndpointModel(server.url, "tiny"))
-        yield tmp_path / "docs", server
+        make_index([docs], model=EndpointModel(server.url, "tiny"))
+        yield docs, server
 
 
 def test_words_are_searched_while_the_model_is_away_and_vectors_when_it_is_back(away):

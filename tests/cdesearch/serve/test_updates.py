@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from built import write_files
 from running_server import running_server, wait_until
 
 from cdesearch.child_process import python_module, same_modules
@@ -40,9 +41,7 @@ def test_one_update_runs_at_a_time_and_is_stopped_with_the_server():
 @pytest.mark.parametrize("imported", ["typer", "cdesearch"])
 def test_an_update_runs_the_command_and_no_code_of_the_working_directory(tmp_path, monkeypatch, imported):
     assert update_command(FOLDER)[1:] == ["-P", "-m", "cdesearch", "index", "--index", str(FOLDER)]
-    docs = tmp_path / "docs"
-    (docs / imported).mkdir(parents=True)
-    (docs / imported / "__init__.py").write_text("open('executed', 'w')")
+    docs = write_files(tmp_path / "docs", {f"{imported}/__init__.py": "open('executed', 'w')"})
     monkeypatch.chdir(docs)
     runs = UpdateRuns()
     assert runs.start(docs / ".cdesearch")

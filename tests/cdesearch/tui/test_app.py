@@ -5,6 +5,7 @@ import sys
 
 import command
 import pytest
+from built import write_files
 from textual.widgets import Input, OptionList, Static
 
 import cdesearch
@@ -16,10 +17,8 @@ LINES[299] = "The owl hoots [bold] at \x1b[31m night."
 
 @pytest.fixture(scope="module")
 def docs(tmp_path_factory, tiny_checkpoint):
-    folder = tmp_path_factory.mktemp("docs")
-    (folder / "long.txt").write_text("\n".join(LINES))
-    (folder / "whale.md").write_text("# Sea\n\nA whale sings.\n")
-    (folder / "copy.md").write_text("# Sea\n\nA whale sings.\n")
+    texts = {"long.txt": "\n".join(LINES), **dict.fromkeys(["whale.md", "copy.md"], "# Sea\n\nA whale sings.\n")}
+    folder = write_files(tmp_path_factory.mktemp("docs"), texts)
     cdesearch.build(folder, model=tiny_checkpoint).close()
     return folder
 

@@ -70,14 +70,9 @@ def hits(docs):
 
 @pytest.fixture(scope="module")
 def cluster():
-    process = subprocess.Popen(
-        [sys.executable, "-c", TWO_MACHINES],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={**os.environ, **ENVIRONMENT},
-    )
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-c", TWO_MACHINES]
+    process = subprocess.Popen(command, **streams, text=True, env={**os.environ, **ENVIRONMENT})
     try:
         yield process.stdout.readline().strip(), psutil.Process(process.pid)
     finally:

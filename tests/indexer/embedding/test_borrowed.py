@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from built import assert_same, contents, make_index, write_documents
+from built import assert_same, contents, make_index
 
 from cdesearch.errors import IndexDamagedError
 from cdesearch.store import known
@@ -15,13 +15,12 @@ from indexer.embedding.embedding_cache import EmbeddingCache
 
 
 @pytest.fixture
-def first(tmp_path, monkeypatch):
+def first(docs, tmp_path, monkeypatch):
     """An index of the default model, which others may borrow vectors from."""
     for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "cache"))
     for module in (job, borrowed):
         monkeypatch.setattr(module, "LEAST_CHUNKS", 10)
-    docs = write_documents(tmp_path / "docs")
     assert make_index([docs]).embedded == 12
     return docs
 

@@ -3,7 +3,7 @@ import shutil
 
 import numpy as np
 import pytest
-from built import contents, make_index
+from built import contents, make_index, write_files
 from staged import WINDOW, Told, publish_often
 
 from cdesearch.cli.status import read_status
@@ -137,9 +137,8 @@ def test_a_complete_index_answers_until_the_next_one_is_complete(options, dated,
 
 def test_a_text_that_occurs_in_many_files_is_embedded_once(dated, tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(spool, "WINDOW", WINDOW)
-    for number in range(40):
-        (dated / f"part-{number}").mkdir()
-        (dated / f"part-{number}" / "licence.txt").write_text("the terms of the engine and the moon")
+    licences = [f"part-{number}/licence.txt" for number in range(40)]
+    write_files(dated, dict.fromkeys(licences, "the terms of the engine and the moon"))
     real, texts = Encoder.stream, []
 
     def counted(self, asked, *arguments):

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from built import write_files
 from command import cdesearch
 from hidden_libraries import run_module_without
 from pdf_pages import Line, pdf_of
@@ -72,10 +73,8 @@ def test_only_the_pages_without_text_are_recognised():
 
 @pytest.mark.slow
 def test_an_index_keeps_the_choice_of_text_recognition(tmp_path, tiny_checkpoint):
-    docs = tmp_path / "docs"
-    docs.mkdir()
+    docs = write_files(tmp_path / "docs", {"note.md": "the cat"})
     (docs / "photo.jpg").write_bytes(saved(drawn("A whale sings."), "JPEG"))
-    (docs / "note.md").write_text("the cat")
     run = cdesearch("index", docs, "--model", tiny_checkpoint, cwd=tmp_path)
     assert "1 document" in run.stderr and "Ignored: 1" in run.stderr
     cdesearch("index", docs, "--ocr", cwd=tmp_path)

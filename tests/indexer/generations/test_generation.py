@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from built import write_files
 from command import cdesearch
 
 from cdesearch.errors import IndexBusyError, StorageError
@@ -221,9 +222,7 @@ def test_an_index_that_is_removed_during_a_run_is_reported_and_stays_removed(tmp
     for removed in (folder, folder.parent):
         with pytest.raises(StorageError, match=r"was removed while"), locked(folder, wait=False):
             shutil.rmtree(removed)
-            for name in remains:
-                (folder / name).parent.mkdir(parents=True)
-                (folder / name).write_text("x")
+            write_files(folder, dict.fromkeys(remains, "x"))
             raise RuntimeError("lance error: Not found")
         assert not folder.exists()
 

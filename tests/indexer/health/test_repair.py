@@ -2,7 +2,7 @@ import os
 import shutil
 
 import pytest
-from built import make_index
+from built import make_index, write_files
 from damage import flip_a_byte, overwrite
 
 from cdesearch.errors import IndexDamagedError, IndexUntrustedError
@@ -70,8 +70,7 @@ def test_a_lost_live_generation_is_repaired_by_the_command_that_queries_name(sou
 def test_a_marker_that_is_lost_is_written_again_and_nothing_else_changes(sound, damage):
     """Nothing else needs to: the marker is constant. Labels live in the folder, so it must not be removed."""
     marker, labels = sound.index / "INDEX", sound.index / "labels" / "queries.jsonl"
-    labels.parent.mkdir()
-    labels.write_text("{}")
+    write_files(sound.index, {"labels/queries.jsonl": "{}"})
     whole = marker.read_bytes()
     marker.unlink() if damage is None else marker.write_bytes(damage)
     for refused in (sound.ask, sound.update):

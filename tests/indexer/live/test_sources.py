@@ -137,9 +137,7 @@ def test_below_two_indexes_a_command_says_which_one_answers_and_how_to_choose_th
 @pytest.mark.slow
 def test_a_source_can_have_globs_of_its_own(two, monkeypatch, capsys):
     for name in ("a.md", "b.txt", "old/c.md"):
-        for folder in ("one", "three"):
-            (two / folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (two / folder / name).write_text(f"the cat is in {folder}")
+        write_files(two, {f"{folder}/{name}": f"the cat is in {folder}" for folder in ("one", "three")})
     command(monkeypatch, "index", "--index", two, "--exclude", "*.txt")
     command(monkeypatch, "sources", "add", two / "three", "--include", "*.txt", "--include", "a.*", "--index", two)
     assert paths(two) == ["one/a.md", "one/old/c.md", "three/a.md", "three/b.txt", "two/a.md"]

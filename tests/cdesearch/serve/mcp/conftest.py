@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from built import write_files
 from hostile_files import pdf
 
 import cdesearch
@@ -47,7 +48,7 @@ To read the rest, use lines="900-"."""
 
 
 def write_corpus(root):
-    for name, text in {
+    texts = {
         "guide/river.md": RIVER,
         "guide/deep/er/spring.md": "# Spring\n\nWater rises from the stone.",
         "bread.py": CODE,
@@ -63,9 +64,8 @@ def write_corpus(root):
         "contents.md": "\n".join(f"{'#' * (1 + number % 3)} Heading {number}\n" for number in range(60)) + "\nThe end.",
         "empty.txt": "",
         "chinese.txt": "月亮影响海洋的潮汐。" * 40,
-    }.items():
-        (root / name).parent.mkdir(exist_ok=True, parents=True)
-        (root / name).write_text(text, encoding="utf-8")
+    }
+    write_files(root, texts)
     (root / "engine.pdf").write_bytes(pdf(["The engine starts.", "The engine is hot.", "The engine stops."]))
     return root
 
@@ -81,9 +81,7 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="session")
 def notes(tmp_path_factory):
     """Another indexed folder."""
-    root = tmp_path_factory.mktemp("mcp-notes") / "notes"
-    root.mkdir()
-    (root / "todo.md").write_text("# To do\n\nBuy bread and water.")
+    root = write_files(tmp_path_factory.mktemp("mcp-notes") / "notes", {"todo.md": "# To do\n\nBuy bread and water."})
     cdesearch.build(root).close()
     return root
 

@@ -79,14 +79,8 @@ def calling(tool, arguments, number):
 
 def exchange(lines, n_answers, cwd):
     """Send lines to `cdesearch mcp`, and return its answers in the order of their ids, and the other lines."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cdesearch", "mcp"],
-        cwd=cwd,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    pipes = dict.fromkeys(["stdin", "stdout", "stderr"], subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-m", "cdesearch", "mcp"], cwd=cwd, text=True, **pipes)
     for line in lines:
         process.stdin.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
     process.stdin.flush()

@@ -1,4 +1,5 @@
 import pytest
+from built import write_files
 from running_server import running_server
 
 import cdesearch
@@ -6,11 +7,8 @@ import cdesearch
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory, tiny_checkpoint):
-    root = tmp_path_factory.mktemp("files")
-    (root / "deep" / "er" / "still").mkdir(parents=True)
-    (root / "deep" / "er" / "still" / "moon.md").write_text("the moon")
-    (root / "bread.txt").write_text("bread")
-    (root / "broken.pdf").write_text("no PDF")
+    texts = {"deep/er/still/moon.md": "the moon", "bread.txt": "bread", "broken.pdf": "no PDF"}
+    root = write_files(tmp_path_factory.mktemp("files"), texts)
     (root / "data.bin").write_bytes(b"\0\1")
     (root / ".hidden").write_text("the cat")
     cdesearch.build(root, model=tiny_checkpoint).close()

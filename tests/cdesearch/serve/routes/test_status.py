@@ -42,9 +42,7 @@ def test_a_generation_that_cannot_be_used_is_reported(own_pages, tiny_checkpoint
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other file systems refuse such a name")
 def test_a_folder_whose_name_is_not_utf8_is_served(tmp_path, tiny_checkpoint):
-    docs = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
-    docs.mkdir()
-    (docs / "a.md").write_text("The cat sleeps.")
+    docs = write_files(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")), {"a.md": "The cat sleeps."})
     index = tmp_path / "index"
     cdesearch.build(docs, index=index, model=tiny_checkpoint).close()
     with running_server([index]) as server:
