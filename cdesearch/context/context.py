@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,9 @@ class ContextSample:
 
     def save(self, path: Path) -> None:
         """Write one safetensors file, flushed to disk."""
-        arrays = _arrays(self.inputs) | asdict(self.whitening)
-        arrays |= {name: getattr(self, name) for name in self.stored_vectors}
+        names = ("vectors", "keys", "values", "token_weights")  # no slot of a sampled context is null
+        arrays = {name: array for name in names if (array := getattr(self.inputs, name)) is not None}
+        arrays |= asdict(self.whitening) | {name: getattr(self, name) for name in self.stored_vectors}
         described = json.dumps(asdict(self.sampled) | {"fingerprint": self.fingerprint})
         stored = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
         with path.open("wb") as file:
@@ -134,9 +135,3 @@ class Context(FittedContext):
         """The sample without the whitening; encoded with it, a text has its first-stage vector."""
         identity = Whitening.identity(len(self.whitening.shift))
         return ContextSample(self.sampled, self.fingerprint, self.inputs, identity)
-
-
-def _arrays(inputs: NetworkInputs) -> dict[str, Any]:
-    """The arrays to store. `is_null` is not among them, because no slot of a sampled context is null."""
-    names = ("vectors", "keys", "values", "token_weights")
-    return {name: array for name in names if (array := getattr(inputs, name)) is not None}

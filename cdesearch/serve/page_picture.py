@@ -47,7 +47,8 @@ def main() -> None:
     lines, words, quote = asked["lines"], asked["words"], asked["quote"]
     text, letters = _letters(page)
     quoted = [*_places_of_quote(text, letters, quote), *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
-    places = [*islice(chain(_places(text, letters, words), _places_on_lines(page, lines, words)), MAX_MARKS)]
+    on_lines = (_on_line(page, line, *span) for line in lines if words for span in word_spans(line[0], words))
+    places = [*islice(chain(_places(text, letters, words), on_lines), MAX_MARKS)]
     for edges, colour in (*zip(quoted, repeat(QUOTE)), *zip(places, repeat(MARK))):
         _mark(page, edges, colour)
     width, height = page.get_size()
@@ -74,7 +75,6 @@ def _places(text: Any, letters: Letters, words: Sequence[str]) -> Iterator[Edges
 
 
 def _places_of_quote(text: Any, letters: Letters, quote: str) -> Iterator[Edges]:
-    """Yield the edges of the parts of a quotation."""
     if found := _quoted(letters, quote):
         yield from _between(text, found[0], found[-1])
 
@@ -82,13 +82,6 @@ def _places_of_quote(text: Any, letters: Letters, quote: str) -> Iterator[Edges]
 def _between(text: Any, first: int, last: int) -> Iterator[Edges]:
     for part in range(text.count_rects(first, last + 1 - first)):
         yield text.get_rect(part)
-
-
-def _places_on_lines(page: Any, lines: Sequence[Any], words: Sequence[str]) -> Iterator[Edges]:
-    """Yield the edges of each word on the lines of a scanned page."""
-    for line in lines if words else ():
-        for start, end in word_spans(line[0], words):
-            yield _on_line(page, line, start, end)
 
 
 def _places_of_quote_on_lines(page: Any, lines: Sequence[Any], quote: str) -> Iterator[Edges]:

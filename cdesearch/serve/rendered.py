@@ -147,9 +147,8 @@ def html_of(markdown: str, shows: HasImage = bool, *, is_mail: bool = False) -> 
 
     def kept(_: str, name: str, value: str) -> str | None:
         """A link to the web or to a document of the folder, an image of the folder, or a token's class."""
-        checks: dict[str, Callable[[str], object]]
-        checks = {
-            "href": _leads,
+        checks: dict[str, Callable[[str], object]] = {
+            "href": lambda target: _WEB.match(target) or _is_of_folder(target),
             "src": lambda source: _is_of_folder(source) and shows(source),
             "class": _TOKEN.fullmatch,
         }
@@ -290,10 +289,6 @@ def _is_row(line: str) -> bool:
 
 def _is_rule(cells: list[str]) -> bool:
     return all(_RULE.fullmatch(cell) for cell in cells)
-
-
-def _leads(target: str) -> bool:
-    return bool(_WEB.match(target)) or _is_of_folder(target)
 
 
 def _is_of_folder(source: str) -> bool:

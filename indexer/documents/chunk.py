@@ -75,14 +75,14 @@ class Chunker:
         if licence:  # else it would have a share in the vector of the text after it
             yield self._cut(document, trails, (0, document.text[:licence]))
         whole = document.text[licence:].strip()
-        if not document.pages and self._fits_whole(document, trails, whole):
+        may_fit = not document.pages and len(whole) <= self._max_tokens * 16
+        if may_fit and self._fits(document, trails.at(0), whole, self._max_tokens):
             yield [(document.text.index(whole, licence), whole)]
             return
         for start, part in _parts(document, licence):
             yield self._cut(document, trails, (start, part))
 
     def _cut(self, document: Document, trails: Trails, part: Piece) -> list[Piece]:
-        """The pieces of a part of the document."""
         size = min(CHUNK_TOKENS, self._max_tokens)
         budget = size - SPECIAL_TOKENS - size // HEADER_SHARE
         splitter = splitter_for(part[1], document.layout, document.language)
@@ -106,11 +106,6 @@ class Chunker:
             else:
                 moved.append((offset, body))
         return moved
-
-    def _fits_whole(self, document: Document, trails: Trails, whole: str) -> bool:
-        if len(whole) > self._max_tokens * 16:
-            return False
-        return self._fits(document, trails.at(0), whole, self._max_tokens)
 
     def _fits(self, document: Document, trail: tuple[str, ...], body: str, max_tokens: int) -> bool:
         """Whether a chunk of this trail and text has at most `max_tokens`, or as many as the model can read."""

@@ -19,7 +19,10 @@ class Trails:
         self.starts = frozenset(heading.offset for heading in document.headings if heading.title)
         self._above: list[int] = []  # for each heading, the nearest one of a lower level before it; -1 if there is none
         for number, heading in enumerate(self._headings):
-            self._above.append(self._lower(number - 1, heading.level))
+            above = number - 1
+            while above >= 0 and self._headings[above].level >= heading.level:
+                above = self._above[above]
+            self._above.append(above)
 
     def at(self, offset: int) -> tuple[str, ...]:
         """Titles of the headings above `offset`, outermost first, without the title of the document.
@@ -54,11 +57,6 @@ class Trails:
             if line <= body.count("\n"):
                 changes.add(line, self._down_to(number))
         return tuple(changes.entries)
-
-    def _lower(self, number: int, level: int) -> int:
-        while number >= 0 and self._headings[number].level >= level:
-            number = self._above[number]
-        return number
 
 
 class _Lines:

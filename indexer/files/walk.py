@@ -166,7 +166,9 @@ class _Walk:
             return
         stack = [entered]  # not recursive: folders may be nested deeper than Python's own stack
         while stack:
-            yield from self._problems()
+            while self._unusable:
+                shown, reason = self._unusable.pop(0)
+                yield f"{shown}: {reason}", UnreadFile(shown, reason)
             folder, entries = stack[-1]
             for entry in entries:
                 found = self._decide(folder, entry)
@@ -187,11 +189,6 @@ class _Walk:
     def _note(self, shown: str, reason: str) -> None:
         self._unusable.append((shown, reason))
         self._explained.add(shown)
-
-    def _problems(self) -> Iterator[tuple[str, UnreadFile]]:
-        while self._unusable:
-            shown, reason = self._unusable.pop(0)
-            yield f"{shown}: {reason}", UnreadFile(shown, reason)
 
     def _parents(self) -> tuple[Level | None, str]:
         """The ignore files above the top, and the top's own path below the first of them."""

@@ -235,7 +235,9 @@ class Writer:
             self._text(f" ({title})")
         if self._code_of is not None:
             if node.mem_id == self._code_of:
-                self._end_code()
+                code = "".join(self._inner).strip("\n")
+                self._put(f"\n\n```\n{code}\n```\n\n")
+                self._code_of = None
             elif tag != "br":
                 self._break_code(tag)
         elif self._line_of is not None:
@@ -329,11 +331,6 @@ class Writer:
         if tag == "br" or (tag in SPACED and not starts_line):
             self._inner.append("\n")
 
-    def _end_code(self) -> None:
-        code = "".join(self._inner).strip("\n")
-        self._put(f"\n\n```\n{code}\n```\n\n")
-        self._code_of = None
-
     def _end_item(self) -> None:
         start = self._items.pop()
         while len(self._parts) > start:
@@ -344,7 +341,6 @@ class Writer:
 
 
 def _span(cell: "LexborNode", name: str) -> int:
-    """How many columns or rows a cell spans."""
     value = cell.attributes.get(name) or ""
     return max(1, int(value)) if value.isdecimal() and len(value) < 5 else 1
 

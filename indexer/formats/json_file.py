@@ -39,7 +39,9 @@ class JsonFile(Format):
     })  # fmt: skip
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        text = _with_letters(decode(file.stream.read()))
+        text = decode(file.stream.read())
+        with suppress(UnicodeDecodeError):  # an export of Facebook has the bytes of each letter in UTF-8
+            text = _BYTES.sub(lambda found: bytes.fromhex(found[0].replace("\\u00", "")).decode(), text)
         check_no_private_key(file, text)
         if sum(map(text.count, "[{,")) > MAX_VALUES:
             raise UnreadableError(f"JSON of more than {MAX_VALUES:,} values")
@@ -57,13 +59,6 @@ class JsonFile(Format):
             writer.write(value)
         writer.next_line()  # writes the comments at the end
         yield writer.outline.document(file)
-
-
-def _with_letters(text: str) -> str:
-    """The text of an export of Facebook, which has the bytes of each letter in UTF-8; any other text as it is."""
-    with suppress(UnicodeDecodeError):
-        return _BYTES.sub(lambda found: bytes.fromhex(found[0].replace("\\u00", "")).decode(), text)
-    return text
 
 
 def parse_json(data: bytes) -> Any:
