@@ -215,7 +215,6 @@ class BuildJob(BuildInputs):
         return keyed_by_windows(spool, building / WINDOWS, self.encoder) if self.encoder.joins_chunks else spool
 
     def _keys(self, building: Path, tables: Tables) -> Iterable[str]:
-        """The keys of the vectors of all chunks in the tables."""
         spool = self._spool(building)
         spool.add_stored(tables.chunks, None)
         spool.close()
@@ -238,7 +237,6 @@ class BuildJob(BuildInputs):
         documents: pa.Table,
         languages: Shares,
     ) -> None:
-        """Write chunks, vectors and the context."""
         encoder, base = self.encoder, self.kept_base
         filling = Filling(tables, spool, cache, encoder, self.engine.embed, self.progress)
         if base is not None:

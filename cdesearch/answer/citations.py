@@ -126,7 +126,6 @@ class CitationFilter:
         return blanks + word
 
     def _is_end_before(self, word: str) -> bool:
-        """Whether the current sentence ends before this word."""
         if not self._sentence:
             return False
         if self._blanks.count("\n") > 1:

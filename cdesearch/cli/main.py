@@ -75,7 +75,6 @@ def query(
 
 
 def _parameter(option: Option) -> Parameter:
-    """An option of a query as typer reads it."""
     types = {"number": int, "share": float, "text": str, "choice": Literal[option.choices], "flag": bool}
     parsers = {"share": parse_probability, "place": parse_place, "model": parse_model}
     kind: Any = types.get(option.kind, Any)

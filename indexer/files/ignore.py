@@ -200,7 +200,6 @@ def _either(character: str) -> str:
 
 
 def _class(found: re.Match[str]) -> str:
-    """The expression for a class of characters."""
     members = ""
     for member in _MEMBER.finditer(found[2]):
         if member["named"] is not None:

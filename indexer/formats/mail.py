@@ -311,7 +311,6 @@ def _name(part: Message, used: Collection[str]) -> str:
 
 
 def _headers(message: Message) -> str:
-    """A line for each of the headers that are shown."""
     return "\n".join(f"{name}: {value}" for name in SHOWN if (value := _header(message, name)))
 
 

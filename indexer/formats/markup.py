@@ -50,7 +50,6 @@ class _Markup(Format):
         return text
 
     def _converted(self, lines: list[str]) -> Iterator[str]:
-        """The lines as Markdown."""
         end: re.Pattern[str] | None = None  # of the block that is open
         mark: str | None = None
         underline = ""

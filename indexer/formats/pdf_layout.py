@@ -78,7 +78,6 @@ def _regions(segments: Sequence[Segment]) -> Iterator[Sequence[Segment]]:
 
 
 def _columns(segments: Sequence[Segment], gutters: Sequence[float]) -> list[list[Segment]]:
-    """The segments of each column that has any."""
     numbers = [bisect_right(gutters, one.left) for one in segments]
     return [[one for one, n in zip(segments, numbers, strict=True) if n == column] for column in sorted({*numbers})]
 

@@ -268,7 +268,6 @@ class _Places:
         return word
 
     def _is_bold(self, offset: int) -> bool:
-        """Whether the font is bold, by its name."""
         index = self._index(offset)
         self._raw.FPDFText_GetFontInfo(self._page, index, self._name, len(self._name), byref(self._flags))
         return bool(_BOLD.search(self._name.value))

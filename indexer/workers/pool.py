@@ -177,7 +177,6 @@ class Pool:
         return self._reading.limits if self._reading else Limits()
 
     def _claim(self) -> int | None:
-        """The next task; None if there is none."""
         with self._turn:
             while not self._closed:
                 if self._reading is not None:

@@ -300,7 +300,6 @@ def show_grep_lines(shown: Shown, hits: Sequence[Hit]) -> bool:
 
 
 def _grep_place(chunk: Chunk, line: Line, root: Path, mark: str) -> str:
-    """What precedes the text of a line in the form of grep."""
     row = max(0, line.row)
     number = chunk.line_at(row) if line.number is None else line.number
     if number is None:  # a record has one number for all of its lines

@@ -214,7 +214,6 @@ class Endpoint:
         return vectors
 
     def _failed(self, answer: "httpx.Response") -> Exception:
-        """The error of an answer that holds no vectors."""
         status = answer.status_code
         if refusal := self.server.refusal(status):
             return refusal
@@ -234,7 +233,6 @@ class Endpoint:
 
 
 def _close(client: "httpx.AsyncClient") -> None:
-    """Close the connections that nobody will use any more."""
     asyncio.run_coroutine_threadsafe(client.aclose(), event_loop())
 
 

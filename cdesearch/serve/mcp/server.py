@@ -185,7 +185,6 @@ def _short(schema: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _status(indexes: ServedIndexes, index: str | None) -> Answer:
-    """The status of the named index, or of all indexes if none is named."""
     facts: list[dict[str, Any]] = []
     for served in indexes if index is None else [indexes[index]]:
         status, error = served.status()

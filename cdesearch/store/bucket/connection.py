@@ -96,7 +96,6 @@ def _profile(address: BucketAddress) -> Any:
 
 
 def _region() -> str:
-    """The region of the environment, or else of the profile."""
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not region and not _has_own_credentials():
         import boto3

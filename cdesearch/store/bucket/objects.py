@@ -144,7 +144,6 @@ class Bucket:
 
     @contextmanager
     def _guarded(self, *, writes: bool = False) -> Iterator[None]:
-        """Replace the errors of the library."""
         from obstore.exceptions import BaseError
 
         try:
