@@ -10,7 +10,6 @@ OWN = ("query", "ask", "eval", "status", "models", "trust", "indexes", "install-
 SYNONYMS = {"search": "query"}  # names that other programs use for the same command
 COMPLETING = "_CDESEARCH_COMPLETE"  # the environment variable with which a shell asks for completions
 ABOUT = ("--help", "-h", "--version")  # options without a command
-HELP = ("help", "--help", "-h")
 
 
 @cache  # each search reads files of all installed packages
@@ -31,7 +30,7 @@ def with_command(arguments: list[str], commands: Collection[str]) -> list[str]:
     a query. `cdesearch open words` is a query unless the first word is a number. `cdesearch help`, and `help` or
     `--help` before the name of a command, mean the option --help.
     """
-    is_help = len(arguments) == 2 and arguments[0] in HELP and arguments[1] in commands
+    is_help = len(arguments) == 2 and arguments[0] in ("help", "--help", "-h") and arguments[1] in commands
     if is_help or arguments == ["help"]:
         return [*arguments[1:], "--help"]
     is_open = arguments[:1] == ["open"] and len(arguments) > 1

@@ -38,7 +38,6 @@ PATHS_OF_PROJECTS = frozenset({"index"})  # within the project's folder
 ID_OPTIONS = frozenset({"model"})  # a path or the id of a model; only a path that begins with a dot or ~ is relative
 KEPT_OPTIONS = frozenset({"include", "exclude"})  # an index keeps their values until an empty value removes them
 SHOWN = 300  # characters of a message that repeats a value
-PROBE = "a value that no list of choices contains"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ class _Value:
 
     def _takes_any_text(self) -> bool:
         try:
-            self._converted(PROBE)
+            self._converted("a value that no list of choices contains")
         except UsageError:
             return False
         return True

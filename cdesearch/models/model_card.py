@@ -17,7 +17,6 @@ MAX_SHOWN = 40  # characters of a value
 E5_PREFIXES = ("query: ", "passage: ")  # of queries and of documents, which only the cards of E5 models state
 _FRONT = re.compile(r"\A\s*---[ \t\r]*\n(.*?)\n---[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _CODE = re.compile(r"([a-z]{2,3})(?:-.*)?")  # with or without a region, such as `zh-CN`
-_SAME = {"nb": "no", "nn": "no"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class ModelCard:
     def language_codes(self) -> tuple[str, ...]:
         """The codes of the languages, in alphabetical order; `multilingual` names none."""
         codes = {match[1] for name in self.languages if (match := _CODE.fullmatch(name.lower()))}
-        return tuple(sorted({_SAME.get(code, code) for code in codes}))
+        return tuple(sorted({"no" if code in ("nb", "nn") else code for code in codes}))
 
     @property
     def shown_languages(self) -> str:

@@ -102,8 +102,6 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "
 # for as long as the process runs.
 OWN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 UNLOGGED: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
-LOOPBACK = "127.0.0.1"
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
             "This process is already connected to a Ray cluster.",
             "Call `ray.shutdown()` first, or use another process.",
         )
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before = sys.stdout
     # Ray lets everybody write to its folder, so it is inside a private one.
     with TemporaryDirectory(prefix="cdesearch-ray-", ignore_cleanup_errors=True) as private:
@@ -162,7 +160,7 @@ def _start(ray: Any, n_workers: int | None, folder: str) -> None:
                 num_cpus=n_workers or os.cpu_count() or 1,
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
-                _node_ip_address=LOOPBACK,
+                _node_ip_address="127.0.0.1",
                 _temp_dir=folder,
                 **UNLOGGED,
             )

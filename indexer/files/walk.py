@@ -25,7 +25,6 @@ from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule, sec
 from indexer.formats.registry import is_image, is_known
 
 INDEX_FOLDER = ".cdesearch"
-NOT_INCLUDED = "no --include matches it"
 NO_GLOBS = Globs()
 
 
@@ -273,7 +272,7 @@ class _Walk:
             return "hidden", globs
         rule = None if globs.is_wanted else byproduct_rule(name, folder.names, is_folder=is_folder)
         if rule is None and not (is_folder or globs.is_included):
-            rule = NOT_INCLUDED
+            rule = "no --include matches it"
         return rule, globs
 
     def _link(self, entry: "os.DirEntry[str]", shown: str) -> UnreadFile | Ignored:

@@ -32,7 +32,6 @@ LEFT_OUT = {
 MARGINS = [f"{{*}}{name}{page}" for name in ("header", "footer") for page in ("", "-left", "-first")]
 DECLARED = ("{*}header-decl", "{*}footer-decl")  # the headers and footers of slides
 BLANKS = {"s": " ", "tab": "\t", "line-break": "\n"}
-ROW_GROUPS = {"table-header-rows", "table-rows", "table-row-group"}
 ANCHORED = {"note", "annotation", "frame", "custom-shape", "rect", "ellipse", "line", "g", "object", "caption"}
 
 _MARGIN = re.compile(rb":(?:header|footer)(?:-left|-first)?[ >]")
@@ -169,7 +168,7 @@ def _table_rows(table: Any) -> Iterator[list[str]]:
     """The texts of the cells of each row; what spans or repeats several cells is written once."""
     for child in table:
         name = local_name(child)
-        if name in ROW_GROUPS:
+        if name in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _table_rows(child)
         elif name == "table-row":
             yield [" ".join(" ".join(_blocks(cell)).split()) for cell in child.iterchildren("{*}table-cell")]

@@ -17,7 +17,6 @@ from indexer.formats.html import without_tags
 
 TEXT_COLUMNS = ("text", "body", "content", "abstract", "passage", "document")
 ID_COLUMNS = ("_id", "id", "doc_id", "docid")
-METADATA = "metadata"
 PART = "::"  # a record whose id is `document::chunk` is a chunk of that document
 MAX_ID = 1000  # characters
 _WORD = re.compile(r"[^\W\d_]{2}")
@@ -69,7 +68,7 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         fields = tuple(fields_of((name, value) for name, value in columns if name not in used))
         record = record_document(file.path, row, found, number, fields)
         is_all = found.text is None
-        others = [column for column in columns if is_all or column[0] not in (*used[:-1], METADATA)]
+        others = [column for column in columns if is_all or column[0] not in (*used[:-1], "metadata")]
         values = [(name, " ".join(without_tags(_text(value)).split())) for name, value in _flat(others)]
         text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
         if not is_all:

@@ -13,7 +13,6 @@ from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.records import ID_COLUMNS, TEXT_COLUMNS, Row, find_columns, listed, row_documents
 
 MAX_FIELD = 20_000_000  # characters of a field, and of a line; an open quote makes the rest of the file one field
-DELIMITERS = ",;\t|"
 NONE = "\x1f"  # the delimiter of a file of one column, whose text may contain all the others
 FIRST_ROWS = 20  # which show the delimiter, and where the names of the columns are
 LEAST_COLUMNS = 3  # of a table below lines that have fewer; prose often has a comma in each line
@@ -76,7 +75,7 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
     """The rows, each with the number of the line in which it begins; raises UnreadableError."""
     columns = file.columns
     known = (*TEXT_COLUMNS, *ID_COLUMNS, "title", columns.text, columns.id, columns.title, columns.document)
-    delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else DELIMITERS
+    delimiters = "\t,;|" if file.name.lower().endswith(".tsv") else ",;\t|"
     csv.field_size_limit(MAX_FIELD)
     lines = stream_lines(file.stream, MAX_FIELD)
     first = [*islice(lines, FIRST_ROWS)]

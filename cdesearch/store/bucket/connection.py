@@ -21,7 +21,6 @@ KEYS_SECONDS = 600  # for which keys of a profile are used; boto3 renews tempora
 REQUEST_SECONDS = 120  # for a part of 5 MB of a large file
 # Of the variables from which object_store reads credentials itself, those that are sufficient
 _OWN_CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SKIP_SIGNATURE", "AWS_WEB_IDENTITY_TOKEN_FILE")
-DEFAULT_REGION = "us-east-1"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")
 _URL = re.compile(r"https?://[\w.-]+(?::\d{1,5})?(?:/[!-~]*)?|https?://\[[0-9a-fA-F:.]+\](?::\d{1,5})?", re.ASCII)
 _VARIABLES = {"s3": "AWS_", "az": "AZURE_"}  # how the names of variables begin whose values are sent to the server
@@ -101,7 +100,7 @@ def _region() -> str:
         import boto3
 
         region = boto3.Session().region_name
-    return region or DEFAULT_REGION
+    return region or "us-east-1"
 
 
 def _check_variables(address: BucketAddress) -> None:
