@@ -150,7 +150,7 @@ def _note_before(
     settings: Settings,
     progress: Display,
 ) -> None:
-    """Say what the user may not expect of a run."""
+    """Say what the user may not expect of a run. Raises InputError for a URL of a server that is not valid."""
     if stored is not None:
         for source in settings.missing:
             progress.note(still_answering(source, settings.sources, target.place, stored.manifest))
@@ -162,7 +162,10 @@ def _note_before(
     if options.rebuild and stored is None:
         _note_replaced_settings(target.place, options, settings, progress)
     if isinstance(settings.model, EndpointModel):
-        _note_server(settings.model, progress)
+        server = EmbeddingServer.of(settings.model.url, settings.model.name)
+        if not server.is_local:
+            is_open = "" if server.is_https else ", without encryption"
+            progress.note(f"The texts of the indexed files are sent to {server.server}{is_open}.")
 
 
 def _note_replaced_settings(place: Place, options: Options, settings: Settings, progress: Display) -> None:
@@ -178,14 +181,6 @@ def _note_replaced_settings(place: Place, options: Options, settings: Settings, 
                 f"The index had {had}, which the defaults replace. `cdesearch index --rebuild` without a path keeps all"
                 " settings."
             )
-
-
-def _note_server(model: EndpointModel, progress: Display) -> None:
-    """Say that texts leave this machine, unless the server is on it; raises InputError for a URL that is not valid."""
-    server = EmbeddingServer.of(model.url, model.name)
-    if not server.is_local:
-        is_open = "" if server.is_https else ", without encryption"
-        progress.note(f"The texts of the indexed files are sent to {server.server}{is_open}.")
 
 
 def _check_engine(options: Options) -> None:

@@ -68,11 +68,6 @@ class Plan:
         return tuple(UnreadFile(file.path, file.reason) for file in self.files.values() if file.outcome == "skipped")
 
     @property
-    def in_part(self) -> tuple[UnreadFile, ...]:
-        """Files that are indexed without the parts that could not be read."""
-        return tuple(UnreadFile(file.path, file.reason) for file in self.files.values() if file.is_in_part)
-
-    @property
     def dropped(self) -> tuple[UnreadFile, ...]:
         """Files that still exist and were indexed before, but no longer are."""
         indexed = {path for path, file in self.before.items() if file.outcome == "indexed"}

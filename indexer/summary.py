@@ -59,7 +59,7 @@ class Report(BuildReport):
             indexed_files=plan.counts["indexed"],
             ignored_files=plan.counts["ignored"],
             skipped=plan.skipped,
-            read_in_part=plan.in_part,
+            read_in_part=tuple(UnreadFile(file.path, file.reason) for file in plan.files.values() if file.is_in_part),
             dropped=plan.dropped,
             seconds=time.monotonic() - begun,
             size_bytes=index.size_bytes(),

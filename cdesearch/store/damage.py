@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -229,11 +230,6 @@ def _unknown_versions(generation: Path, checksums: Checksums) -> Iterator[str]:
 
 def smallest(checksums: Checksums) -> set[str]:
     """The smallest files, up to HASHED_ON_OPENING bytes in all."""
-    chosen: set[str] = set()
-    total = 0
-    for name, entry in sorted(checksums.items(), key=lambda item: item[1].size):
-        total += entry.size
-        if total > HASHED_ON_OPENING:
-            break
-        chosen.add(name)
-    return chosen
+    names = sorted(checksums, key=lambda name: checksums[name].size)
+    totals = accumulate(checksums[name].size for name in names)
+    return {name for name, total in zip(names, totals, strict=True) if total <= HASHED_ON_OPENING}

@@ -16,14 +16,11 @@ from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, unconfirmed
 
-MOST_PATHS = 3  # in a command; otherwise PATH stands for them
 
-
-def fresh_build_command(place: Place, manifest: Manifest, paths: Sequence[Path] = ()) -> str:
-    """The command that indexes `paths` again with the model of the index at `place` and otherwise default settings."""
-    named = shlex.join(map(str, paths)) if 0 < len(paths) <= MOST_PATHS else "PATH"
+def fresh_build_command(place: Place, manifest: Manifest) -> str:
+    """The command that indexes PATH again with the model of the index at `place` and otherwise default settings."""
     options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(place, manifest))
-    return f"`cdesearch index --rebuild {named}{options} --index {shlex.quote(str(place))}`"
+    return f"`cdesearch index --rebuild PATH{options} --index {shlex.quote(str(place))}`"
 
 
 def removal_command(source: Path, sources: Sequence[Path], place: Place, manifest: Manifest) -> str:

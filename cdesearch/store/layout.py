@@ -33,10 +33,8 @@ def is_generation_name(name: object) -> bool:
 
 def index_of(file: Path) -> Path:
     """The index folder that contains `file`, which is beside the generations or in one of them."""
-    for generation in file.parents:
-        if is_generation_name(generation.name) and generation.parent.name == GENERATIONS:
-            return generation.parent.parent
-    return file.parent
+    generations = (one for one in file.parents if is_generation_name(one.name) and one.parent.name == GENERATIONS)
+    return next((one.parent.parent for one in generations), file.parent)
 
 
 def rebuild_command(place: Place, **changed: str | None) -> str:

@@ -104,11 +104,9 @@ def is_private(folder: Path) -> bool:
         found = folder.lstat()
     except OSError:
         return False
-    if not stat.S_ISDIR(found.st_mode):
-        return False
-    if sys.platform == "win32":  # the profile of a user is closed to others
-        return True
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    # On Windows the profile of a user is closed to others.
+    is_closed = sys.platform == "win32" or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+    return stat.S_ISDIR(found.st_mode) and is_closed
 
 
 def write_record(index: Place, record: ServerRecord) -> None:

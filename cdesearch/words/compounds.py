@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 LEAST_PART = 4  # letters of a part, without its ending
 MOST_COMPOUNDS = 8  # of one word; more of them cost whole words more than they gain
@@ -50,13 +51,9 @@ class Vocabulary:
         stem = _stem(word, joining)
         if len(stem) < LEAST_PART:
             return []
-        found: list[str] = []
-        for compound, other in self._with({word, stem}, joining):
-            if len(self.words) < LEAST_VOCABULARY or self._is_known(other, joining):
-                found.append(compound)
-                if len(found) == MOST_COMPOUNDS:
-                    break
-        return found
+        is_small = len(self.words) < LEAST_VOCABULARY
+        found = (one for one, other in self._with({word, stem}, joining) if is_small or self._is_known(other, joining))
+        return [*islice(found, MOST_COMPOUNDS)]
 
     @cached_property
     def _frequent(self) -> frozenset[str]:
@@ -77,15 +74,10 @@ class Vocabulary:
         endings, part = "|".join(joining.endings), rf"\w{{{LEAST_PART},}}"
         pattern = re.compile(rf"({part})(?:{own})(?:{endings})?|(?:{own})({part})")
         for word in self._containing(min(forms, key=len)):
-            match = pattern.fullmatch(word)
-            if match is None:
-                continue
-            first, last = match.groups()
-            if first:
-                others = [first, *(first.removesuffix(link) for link in joining.links if first.endswith(link))]
-            else:
-                others = [last, *(last.removeprefix(link) for link in joining.links if last.startswith(link))]
-            yield word, tuple(others)
+            if match := pattern.fullmatch(word):
+                first, last = match.groups()
+                without = first.removesuffix if first else last.removeprefix
+                yield word, (first or last, *map(without, joining.links))
 
     def _containing(self, letters: str) -> Iterator[str]:
         """Yield the long words that contain these letters; a search of all words together is the fastest."""
@@ -102,7 +94,5 @@ class Vocabulary:
 
 def _stem(word: str, joining: Joining) -> str:
     """A word without the ending of its form, unless too little would be left."""
-    for ending in joining.endings:
-        if word.endswith(ending) and len(word) - len(ending) >= LEAST_PART:
-            return word[: -len(ending)]
-    return word
+    fitting = (one for one in joining.endings if word.endswith(one) and len(word) - len(one) >= LEAST_PART)
+    return word.removesuffix(next(fitting, ""))

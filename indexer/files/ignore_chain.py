@@ -110,14 +110,9 @@ def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str],
 
 def repository_parents(folder: Path) -> Sequence[Path]:
     """The folders above `folder` up to the root of its repository, outermost first; none outside of a repository."""
-    if _is_repository(folder):
-        return ()
-    above: list[Path] = []
-    for parent in folder.parents:
-        above.append(parent)
-        if _is_repository(parent):
-            return above[::-1]
-    return ()
+    folders = [folder, *folder.parents]
+    root = next((number for number, one in enumerate(folders) if _is_repository(one)), 0)
+    return folders[root:0:-1]
 
 
 def _is_repository(folder: Path) -> bool:

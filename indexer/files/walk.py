@@ -22,7 +22,8 @@ from indexer.files.ignore_chain import (
 )
 from indexer.files.outcome import Found, Ignored, Source, as_utf8, file_outcome, portable, reason_of, unknown_outcome
 from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule, secret_rule
-from indexer.formats.registry import is_image, is_known
+from indexer.formats.format import suffix_of
+from indexer.formats.registry import IMAGE, is_known
 
 INDEX_FOLDER = ".cdesearch"
 NO_GLOBS = Globs()
@@ -243,7 +244,7 @@ class _Walk:
         # Its own links are not resolved, but those above the top are. A Path takes far longer.
         location = os.path.join(self._real_top, entry.path[self._prefix :])  # noqa: PTH118
         source = file_outcome(location, shown, found, self._max_bytes, self._real_top)
-        is_read = is_known(entry.name) or (self._with_images and is_image(entry.name))
+        is_read = is_known(entry.name) or (self._with_images and suffix_of(entry.name) in IMAGE.suffixes)
         if not stat.S_ISREG(found.st_mode) or is_read:
             return source
         return unknown_outcome(entry.name, shown, found.st_size, location, self._real_top) or source

@@ -96,11 +96,6 @@ def read(file: OpenFile) -> Iterator[Document]:
         raise UnreadableError(f"its parser failed ({type(error).__name__})") from error
 
 
-def is_image(name: str) -> bool:
-    """Whether a file is an image whose text can be recognised."""
-    return suffix_of(name) in IMAGE.suffixes
-
-
 def is_known(name: str) -> bool:
     """Whether a format lists this name or its suffix, or its name without the suffix of a compression.
 

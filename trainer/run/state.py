@@ -127,11 +127,8 @@ def digest_of_start(folder: Path) -> str:
 
 def first_not_finite(modules: Mapping[str, nn.Module]) -> str | None:
     """The name of the first tensor with NaN or an infinite number; None if there is none."""
-    for module_name, module in modules.items():
-        for name, tensor in module.state_dict().items():
-            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-                return f"{module_name}.{name}"
-    return None
+    tensors = ((f"{of}.{name}", one) for of, module in modules.items() for name, one in module.state_dict().items())
+    return next((name for name, one in tensors if one.is_floating_point() and not bool(one.isfinite().all())), None)
 
 
 @contextmanager
