@@ -31,14 +31,11 @@ def vocabulary_of(chunks: Spool, base: Vocabulary | None = None) -> Vocabulary:
     for window in chunks.windows(["text"]):
         for text in window["text"].to_pylist():
             n_with.update(set(_WORD.findall(text.lower())))
+    by_frequency = sorted(n_with, key=lambda word: (-n_with[word], word))
     if base is not None:
         known = frozenset(base.words)
-        fresh = [word for word in _by_frequency(n_with) if word not in known]
+        fresh = [word for word in by_frequency if word not in known]
         return Vocabulary((*base.words, *fresh)[:MOST_WORDS], base.n_frequent)
-    words = _by_frequency(n_with)[:MOST_WORDS]
+    words = by_frequency[:MOST_WORDS]
     least = max(LEAST_FREQUENT, FREQUENT_SHARE * chunks.count())
     return Vocabulary(tuple(words), sum(n_with[word] > least for word in words))
-
-
-def _by_frequency(n_with: Counter[str]) -> list[str]:
-    return sorted(n_with, key=lambda word: (-n_with[word], word))
