@@ -51,6 +51,16 @@ DETECTED = [
     "cp1256", "gb18030", "big5", "cp932", "euc_jp", "cp949", "cp866", "cp874",
 ]  # fmt: skip
 
+# The letters outside ASCII of languages; the first encoding that has none but these holds. The detector confuses them.
+_CENTRAL = "ąćęłńóśźżäéöü áčďéěíňóřšťúůýžäöü áäčďéíĺľňóôŕšťúýž áéíóöőúüű čćđšž ăâîşţ"
+_ALPHABETS = (
+    ("cp1252", "àâäçèéêëîïôöùûüßœåµ áàâãçéêíóôõúüªºµ áçéíïñóúüªº àçèéìòùî àçèéíïòóúü æøåäöéèü"),
+    ("cp1254", "çğıöşüâîû"), ("cp1252", "áðéíóúýþæö"), ("cp1250", _CENTRAL), ("iso8859_2", _CENTRAL),
+    ("cp1252", "àáâãäåæçèéêëíîïñóôöøùúûüßœšžªºµ"),
+)  # fmt: skip
+# What is no letter, or no end of a word, in one of these encodings, but a letter in another one
+_NO_LETTER = re.compile(r"[^\W\d_](?:[±¶]|[¹³¼¾¿¯¡¥£¦¬](?=[^\W\d_]))|[£¹³](?=[a-z])|[ìùªº](?=[^\W\d_])|[\x80-\x9f]")
+
 _NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash leaves in a log
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
 _CONTROL = re.compile(rb"[\x01-\x07\x0e-\x19\x1c-\x1f\x7f]")
@@ -274,7 +284,19 @@ def _detected(sample: bytes, *, is_sure: bool) -> str:
 
     best = from_bytes(sample, cp_isolation=DETECTED, enable_fallback=False).best()
     if best is not None and (best.coherence >= SURE or best.multi_byte_usage > 0.1):
-        return best.encoding
+        if best.encoding == "cp949" and not re.search("[\uff61-\uff9f\ufffd]", sample.decode("cp932", "replace")):
+            return "cp932"  # in which Korean would be half-width kana
+        return (best.encoding in dict(_ALPHABETS) and _by_letters(sample)) or best.encoding
     if is_sure and len(_NOT_ASCII.findall(sample)) > WESTERN_SHARE * len(sample):
         raise UnreadableError("not UTF-8 text, and no other encoding is sure")
-    return "cp1252"
+    return _by_letters(sample) or "cp1252"
+
+
+def _by_letters(sample: bytes) -> str | None:
+    """The encoding of one byte for each letter in which all letters are those of a language; None without one."""
+    for encoding, alphabets in _ALPHABETS:
+        text = sample.decode(encoding, "replace")
+        letters = {letter for letter in set(text.lower()) if letter.isalpha() and not letter.isascii()}
+        if "\ufffd" not in text and not _NO_LETTER.search(text) and any(map(letters.issubset, alphabets.split())):
+            return encoding
+    return None

@@ -42,6 +42,15 @@ def test_a_byte_order_mark_or_the_nuls_of_utf16_show_the_encoding(codec):
         ("สัญญาลงนามวันจันทร์ จะคืนในฤดูใบไม้ผลิ\n" * 3, "cp874"),
         (CHINESE, "gb18030"),
         (JAPANESE, "shift_jis"),
+        ("Nom;Ville;Montant\nHélène Lefèvre;Orléans;1 250,50\nFrançois Noël;Besançon;99,90\n", "cp1252"),
+        ("Nome;Cidade\nJoão Gonçalves;São Paulo\n", "cp1252"),
+        ("Hej! Hyresavtalet skrevs under på måndag. Vi hör av oss, Åsa\n", "cp1252"),
+        ("Navn;By\nSøren Kjær;Århus\nMüller;Köln\nHélène;Málaga\n", "cp1252"),  # of several languages
+        ("Kira sözleşmesi pazartesi günü İstanbul'da imzalandı.\n", "cp1254"),
+        ("Imię;Miasto\nŁukasz Wiśniewski;Łódź\n", "cp1250"),
+        ("Cześć, umowa została podpisana, ktoś inny dostanie mieszkanie.\n", "iso8859-2"),
+        ("氏名,市区町村,金額\n山田太郎,横浜市,1250\n佐藤花子,札幌市,999\n", "cp932"),
+        ("이름,도시,금액\n김철수,서울,1250\n이영희,부산,999\n", "cp949"),
         (
             "Zażółć gęślą jaźń. Wszyscy ludzie rodzą się wolni i równi w swojej godności i prawach. "
             "Są oni obdarzeni rozumem i sumieniem.\n" * 3,
