@@ -82,7 +82,8 @@ def shortened(text: str, shown: Shown) -> str:
     """A line without tabs. Of a long one, the MAX_LINE characters with most words, unless all is shown."""
     if not shown.full and len(text) > MAX_LINE:
         first = best_position(text, query_words(shown.query), MAX_LINE)
-        start = 0 if first < MAX_LINE // 2 else text.rfind(" ", 0, first - MAX_LINE // 4) + 1
+        near = first - MAX_LINE // 4
+        start = 0 if first < MAX_LINE // 2 else text.rfind(" ", near - MAX_LINE // 4, near) + 1 or near
         text = f"{CUT} " * (start > 0) + text[start : start + MAX_LINE] + CUT * (start + MAX_LINE < len(text))
     return text.expandtabs(TAB)
 
