@@ -11,7 +11,6 @@ A query that is a name or a quoted phrase is answered by the chunks that contain
 So is, with less confidence, a query of several words that a chunk contains word for word.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
@@ -25,7 +24,7 @@ from cdesearch.store.schema import Chunk, Hit
 from cdesearch.words.analyzer import path_words, query_words, text_words
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
-from cdesearch.words.word_forms import STEM, pieces, without_accents, word_stem
+from cdesearch.words.word_forms import STEM, TOKEN, pieces, without_accents, word_stem
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
 _QUESTION_WORDS = """
@@ -205,4 +204,4 @@ def _share(asked: frozenset[str], chunk: Chunk) -> float:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset([*re.findall(r"\w+", without_accents(UNSPACED.sub(" ", text.lower()))), *pieces(text)])
+    return frozenset([*TOKEN.findall(without_accents(UNSPACED.sub(" ", text.lower()))), *pieces(text)])

@@ -45,7 +45,7 @@ def query_words(query: str) -> list[str]:
     and phrases in quotation marks as a whole, too.
     """
     lower = unicodedata.normalize("NFC", parse_query(query).words.lower())
-    found = re.findall(r"\w+", UNSPACED.sub(" ", lower))
+    found = TOKEN.findall(UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
     phrases = [" ".join(folded(phrase.strip('"„“”')).split()) for phrase in re.findall(QUOTED, lower)]

@@ -53,6 +53,7 @@ from cdesearch.words.scripts import (
     ARABIC,
     HANGUL,
     HEBREW,
+    LETTER,
     UNSPACED,
     grams,
     hangul_grams,
@@ -72,10 +73,6 @@ DATE = 2.0  # the weight of a date whose month is a word: texts that write it in
 POSSIBLE = 0.5  # the weight of a word that is a guess: one without its prefixes, a beginning or an end
 
 EMOJI = "\u231a\u231b\u23e9-\u23fa\u25b6\u25c0\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\U0001f000-\U0001faff"
-_LETTER = (
-    r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
-    r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
-)
 _JOINT = r"(?:[-.'\u2019@&\u200c\u200d]|::|->|[,:/](?<=\d.)(?=\d))"
 _LANGUAGE = re.compile(r"[A-Za-z]\w?(?:\+\+(?:\d\d)?|#)")  # C++, C++17, C#
 
@@ -88,7 +85,7 @@ def _runs(letter: str) -> re.Pattern[str]:
     )
 
 
-_ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(_LETTER)
+_ASCII, _OTHER = _runs(r"[0-9A-Za-z_]"), _runs(LETTER)
 _ESCAPE = re.compile(r"(?<=\w)\\(?=[-_.&@]+\w)")  # of Markdown, within a name
 _INLINE = "(?:b|em|i|ins|mark|span|strong|u)>"
 _RARE_EMPHASIS = re.compile(rf"==[^\W\d_]+==|</{_INLINE}")

@@ -10,6 +10,11 @@ _FOUR = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 UNSPACED = re.compile(f"{_TWO}|{_FOUR}")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # mostly endings and particles
 _STEM = re.compile(r"(?<![\u3400-\u9fff])[\u3400-\u9fff](?=[\u3041-\u3096])")
+# Letters of all scripts, and marks that belong to them, such as accents and the vowels of Hindi and Hebrew
+LETTER = (
+    r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
+    r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
+)
 HANGUL = re.compile(r"[\uac00-\ud7af]+")
 HEBREW = re.compile(r"[\u05d0-\u05ea]{3,}")
 ARABIC = re.compile(r"[\u0621-\u064a]{3,}")

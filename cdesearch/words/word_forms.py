@@ -9,12 +9,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from cdesearch.words.scripts import HIRAGANA, UNSPACED, grams, without_article
+from cdesearch.words.scripts import HIRAGANA, LETTER, UNSPACED, grams, without_article
 
 SHINGLE = 5  # the number of words of a shingle
 STEM = 4  # the minimum number of letters that two forms of a word have in common
 
-TOKEN = re.compile(r"[\w\u0300-\u036f]+")  # accents may be characters of their own
+TOKEN = re.compile(f"{LETTER}+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")  # most texts have few other letters
 _DIGIT = re.compile(r"\d")
 _ADVERB = re.compile(r"\w\w(?:out|up|off)s?$")  # the second part of an English noun

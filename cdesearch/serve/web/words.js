@@ -1,6 +1,6 @@
 // Find the words of a query in a text, to mark them and to crop long lines.
 
-const WORD = /[\p{L}\p{N}]+/gu;
+const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 const STEM = 4; // the minimum number of letters that two forms of a word share; the same rule is in word_forms.py
 const ADVERB = /..(?:out|up|off)s?$/; // the second part of a noun: "time" is no form of "timeout"
 const MAX_LINE = 260; // characters
@@ -13,7 +13,7 @@ const IGNORED = new Set( // these words are too common to be marked, and full te
     + " why will with would you your").split(" "),
 );
 
-const folded = (word) => word.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+const folded = (word) => word.normalize("NFD").replace(/(?![\u0900-\u093b\u093d-\u0dff])\p{M}/gu, "").toLowerCase();
 
 // Scripts without spaces between words: a word is found by its pieces, as in word_forms.py.
 const PAIRS = /[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]+/gu;

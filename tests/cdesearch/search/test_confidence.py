@@ -106,6 +106,9 @@ def test_question_words_do_not_count_unless_there_are_no_others():
     assert asked_words("what is it?") == {"what", "is", "it"} and asked_words("?!") == frozenset()
     assert share_of_words(frozenset({"resume", "cats", "fly", "parsing"}), "Résumés of parsers; a cat, flying") == 0.75
     assert share_of_words(frozenset(), "a text") == 0
+    assert (
+        share_of_words(asked_words("बिजली का बिल"), "मैं कल बाजार जाकर लाल कमीज लाऊँगा") == 0
+    )  # vowels are no ends of words
 
 
 @given(st.text("abs", min_size=1, max_size=7), st.lists(st.text("abs", min_size=1, max_size=7)))

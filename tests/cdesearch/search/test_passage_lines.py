@@ -1,9 +1,11 @@
 """The lines of a hit: the passage, and lines of context around it with their numbers in the file."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from cdesearch.cli.hits.render import Shown, shortened
 from cdesearch.search.documents import Surroundings, surroundings_of
 from cdesearch.search.passage_lines import Line, best_line, best_position, query_words, shown_lines, trail_of
 from cdesearch.store.line_places import LinePlaces
@@ -122,3 +124,9 @@ def test_the_part_of_a_long_line_with_most_words_is_shown():
     line = "The spare key. " + "Something else. " * 40 + "The key of the cellar hangs there."
     at = best_position(line, query_words("where does the cellar key hang"), 100)
     assert line[at:].startswith("key of the cellar") and best_position(line, ["zebra"], 100) == 0
+
+
+def test_the_part_of_a_long_line_without_blanks_is_shown():
+    line = "今天的天气非常好我们一起去公园散步。" * 40 + "押金为九百元。" + "然后我们回家做饭。" * 40
+    assert "押金" in shortened(line, Shown("押金", lambda _: Path()))
+    assert query_words("किताब मेज़") == ["किता", "मेज"]
