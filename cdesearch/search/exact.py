@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cdesearch.search.readable import without_markup
 from cdesearch.words.analyzer import runs_of
 from cdesearch.words.numbers import named_dates
-from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.scripts import NO_EDGE, NO_END, UNSPACED
 from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
@@ -194,14 +194,14 @@ class ExactTerm:
 
     @property
     def _whole(self) -> str:
-        around = r"[^\W_]" if self.is_phrase else r"[\w-]" if self.text.startswith("-") else r"\w"
-        is_not_before, is_not_after = f"(?<!{around})", f"(?!{around})"
+        other, hyphen = "_" * self.is_phrase, "|-" * self.text.startswith("-")
+        is_not_before, is_not_after = rf"(?<![^\W{other}{NO_EDGE}]{hyphen})", rf"(?![^\W{other}{NO_END}]{hyphen})"
         if self.is_phrase:  # `_phrase_` is emphasised, and `the_phrase` is a name
             is_not_before, is_not_after = rf"{is_not_before}(?<!\w_)", rf"{is_not_after}(?!_\w)"
         # Scripts without blanks have no ends of words, and a phrase may be a part of a run of letters.
         before = "" if UNSPACED.match(self.text[0]) else is_not_before
         after = "" if UNSPACED.match(self.text[-1]) else is_not_after
-        return f"{before}{self._words}{after}"
+        return f"(?={self._words}){before}{self._words}{after}"  # a lookahead, because the classes take long
 
     @property
     def _words(self) -> str:

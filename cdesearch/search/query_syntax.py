@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cdesearch.search.documents import quoted
-from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.scripts import NO_EDGE, NO_END, UNSPACED
 
 MAX_WORDS = 40
 QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|„[^„“”\n]+[“”]|“[^\S\n]*[^\s“”][^“”\n]*”"
@@ -75,5 +75,6 @@ def _whole(phrase: str) -> str:
     """The regular expression of Rust's regex library for a whole phrase, with any white space between its words."""
     words = r"\s+".join(map(re.escape, phrase.split()))
     # Scripts without blanks have no ends of words.
-    first, last = (r"\b" if re.match(r"\w", one) and not UNSPACED.match(one) else "" for one in (phrase[0], phrase[-1]))
+    edges = zip((phrase[0], phrase[-1]), (NO_EDGE, NO_END), strict=True)
+    first, last = (rf"(?:\b|[{no}])" if re.match(r"\w", one) and not UNSPACED.match(one) else "" for one, no in edges)
     return f"{first}{words}{last}"

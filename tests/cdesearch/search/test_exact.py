@@ -199,6 +199,9 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("don\u2019t", "I don't."),
         ("東京タワー", "新幹線は速いです。東京タワーに行きました。"),
         ("北京吃烤鸭", "我们在北京吃烤鸭。"),
+        ("docker", "使用docker部署服务器"),
+        ("6月3日に終了", "契約は6月3日に終了します"),
+        ("전기 요금", "전기 요금을 냈다"),
         ("some bold, word of code", "Some **bold**, word of `code`"),
         ("the link text here", "the [link text](http://x/a_b) here"),
         ("fee and the page now", "fee[^1] and the [[page]] _now_"),
@@ -236,7 +239,8 @@ def test_a_phrase_is_found_with_other_apostrophes_hyphens_and_markup_and_within_
 @pytest.mark.parametrize(
     ("phrase", "text"),
     [("foo", "foo_bar"), ("foo bar", "a foo_bar"), ("init it", "__init__ it"),
-     ("foobar", "foo_bar"), ("foobar", "foo bar"), ("a b", "a | b"), ("and more", "<and> more")],
+     ("foobar", "foo_bar"), ("foobar", "foo bar"), ("a b", "a | b"), ("and more", "<and> more"),
+     ("기 요금", "전기 요금"), ("6月", "16月")],
 )  # fmt: skip
 def test_a_phrase_is_no_part_of_a_name_or_of_other_text(phrase, text):
     assert ExactTerm(phrase, is_phrase=True).count(text) == 0

@@ -13,7 +13,7 @@ from cdesearch.search.request import SearchRequest
 FILES = {
     "a.md": "The rehearsal about the fireworks display.\n",
     "b.md": "The rehearsal about the puppet\ndisplay, without a firework.\n",
-    "src/c.md": "The rehearsal of the café is a display in C++ and 漢字の花火.\n",
+    "src/c.md": "The rehearsal of the café is a display in C++ and 漢字の花火docker部署.\n",
     "src/d.py": "rehearsal = display(dry_run=True)\n",
     "tests/e.md": "A rehearsal, FIREWORKS, and a display.\n" + "The FIREWORKS begin.\n" * 200,  # several chunks
 }
@@ -79,6 +79,7 @@ def test_other_texts_are_searched_for_as_they_are(text):
         ('-"puppet display"', FILES.keys() - {"b.md"}),
         ("-c++ -src", {"a.md", "b.md", "src/d.py", "tests/e.md"}),
         ("-花火", FILES.keys() - {"src/c.md"}),
+        ("-docker", FILES.keys() - {"src/c.md"}),
         ("-don't", FILES.keys()),
         ("path:src/", {"src/c.md", "src/d.py"}),
         ("path:src path:a.md", {"a.md", "src/c.md", "src/d.py"}),
