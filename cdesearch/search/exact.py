@@ -32,6 +32,7 @@ DEFINITION_WEIGHT = 3.0  # relative to a word as rare as the definition; see ben
 
 # What may be between two characters of a phrase that is shown as text. It ends in one way only, to be fast.
 _IN_WORD = r"(?:[\\*_~`=]|<[^<>]*>|-\n[ \t#>/;%]*(?:\*[ \t]+)?)*"
+_IN_RUN = r"(?:[\\*_~`=\s]|<[^<>]*>)*"  # of letters of a script without blanks, which the end of a line may divide
 _BETWEEN = (
     r"(?:[\\*_~`=+/!%|#>;\[\]\s·]|--|<[^<>]*>|\]\([^()]*(?:\([^()]*\)[^()]*)*\)|\]\[[0-9A-Za-z][^\[\]]*\]"
     r"|\[\^[^\[\]\s]+\]|\[\[[^\[\]|]*\||&nbsp;)*"
@@ -208,7 +209,8 @@ class ExactTerm:
         """The words with any white space between them. A phrase may have other apostrophes and hyphens."""
         if not self.is_phrase:
             return r"\s+".join(map(re.escape, self.text.split()))
-        return rf"{_EMPHASIS}\s+{_EMPHASIS}".join("".join(map(_spellings, word)) for word in self.text.split())
+        words = rf"{_EMPHASIS}\s+{_EMPHASIS}".join("".join(map(_spellings, word)) for word in self.text.split())
+        return UNSPACED.sub(lambda run: r"\s*".join(run[0]), words)
 
     @cached_property
     def _marked_up(self) -> re.Pattern[str]:
@@ -220,6 +222,7 @@ class ExactTerm:
         expression, last = "", ""
         for gap, one in _KEPT.findall(self.text):
             between = _IN_WORD if not gap and last.isalnum() and one.isalnum() else _BETWEEN
+            between = _IN_RUN if not gap and UNSPACED.match(one) else between
             written = one if one.isascii() and one.isalnum() else rf"(?:{_spellings(one)}|&[^;&]{{1,9}};)"
             expression, last = f"{expression}{between * bool(last)}{written}", one
         return expression or self._words

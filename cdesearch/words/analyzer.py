@@ -51,6 +51,7 @@ from cdesearch.words.numbers import (
 )
 from cdesearch.words.scripts import (
     ARABIC,
+    DIVISION,
     HANGUL,
     HEBREW,
     LETTER,
@@ -111,7 +112,12 @@ Weighted = tuple[tuple[str, float], ...]
 def text_words(text: str, language: str) -> str:
     """The words of a text in a language, separated by spaces."""
     dates = [word for date in named_dates(text) for word in (date, date[:7])]
-    return " ".join(filter(None, [*map(_run_words, runs_of(text), repeat(language)), *dates]))
+    return " ".join(filter(None, [*map(_run_words, runs_of(_undivided(text)), repeat(language)), *dates]))
+
+
+def _undivided(text: str) -> str:
+    """A text in which the ends of lines divide no words of scripts without blanks."""
+    return text if text.isascii() else DIVISION.sub("", text)
 
 
 @lru_cache(maxsize=1)  # the chunks of a file are written one after another
