@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from cdesearch.words.detection import language_of
+from cdesearch.words.known import ENGLISH
+
 Kind = Literal["prose", "heading", "row", "code"]
 
 _LINE = re.compile(r"[^\n]*\n?")
@@ -13,7 +16,7 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underlines a title in reStructuredText
 # The start of a list item, or of a statement in a transcript, such as "Mary Smith: ".
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
-_IN_NAME = re.compile(r"\.\w")  # as in "http.Handler"
+_INSIDE = re.compile(r"\.\w|(?<=\d\.) [a-zß-ÿčďěňřšťůžа-яё]")  # as in "http.Handler" and "3. června"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
@@ -47,8 +50,9 @@ def split_sentences(text: str, *, is_sheet: bool = False) -> list[Sentence]:
     Each line of a sheet is a row.
     """
     found: list[Sentence] = []
+    language = language_of(text) or ENGLISH
     for start, end, kind in _rows(text) if is_sheet else _blocks(text):
-        spans = _prose_sentences(text, start, end) if kind == "prose" else [(start, end)]
+        spans = _prose_sentences(text, start, end, language) if kind == "prose" else [(start, end)]
         stripped = [span for one in spans if (span := _stripped(text, *one))]
         found += [Sentence(*span, kind, span == stripped[0]) for span in stripped]
     return found
@@ -59,13 +63,13 @@ def _rows(text: str) -> Iterator[tuple[int, int, Kind]]:
         yield line.start(), line.end(), "row"
 
 
-def _prose_sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _prose_sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
     item = _ITEM.match(text, start, end)
     words = item.end() if item else start  # the mark of a list item, such as "1. ", is not a sentence
-    starts = [words + bound["start_index"] for bound in get_sentence_boundaries("en", text[words:end])]
-    starts = [one for one in starts if not _IN_NAME.match(text, one - 1)]
+    starts = [words + bound["start_index"] for bound in get_sentence_boundaries(language, text[words:end])]
+    starts = [one for one in starts if not _INSIDE.match(text, one - 1)]
     # Marks such as the second ** of "**Note.** It" end the sentence before them.
     starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
     return list(pairwise([*starts, end]))

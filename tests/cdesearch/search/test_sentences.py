@@ -86,6 +86,9 @@ def test_points_in_names_end_no_sentence_and_closing_marks_stay_with_theirs():
     assert ("prose", "It is an http.Handler.") in texts("It is an http.Handler. See chi.Router for more.")
     text = '**Note.** It is so. He said: "Go." She went.'
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
+    german = ["Der Vertrag endet am 3. Juni.", "Die Kaution ist z. B. 5 Mio. Euro oder mehr."]  # of another language
+    assert [part for _, part in texts(" ".join(german))] == german
+    assert [part for _, part in texts("Smlouva končí 3. června.")] == ["Smlouva končí 3. června."]
 
 
 @given(st.text(st.sampled_from("aB1 \n.|-#`~*:;(){}ü。!?\r\t…"), max_size=80))
