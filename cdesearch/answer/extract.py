@@ -19,6 +19,8 @@ from cdesearch.search.sentences import Kind, Sentence, split_sentences
 from cdesearch.search.sheets import BAR, NO_NAME, cells_of, is_sheet
 from cdesearch.store.line_places import value_at
 from cdesearch.store.vector_format import VectorFormat
+from cdesearch.words.scripts import UNSPACED
+from cdesearch.words.word_forms import TOKEN
 
 Scores = NDArray[np.floating[Any]]
 
@@ -28,7 +30,9 @@ SHORT = 3  # words of a sentence that is quoted with the one before it, such as 
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
 _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
-_END = re.compile(r"[.!?:;\u2026\u3002\uff01][\"')\]*_`\u201d\u2019]*$")
+_QUESTION, _COLON = ("?", "\uff1f", "\u061f"), (":", "\uff1a")
+# Also the full stops of Chinese, Hindi and Urdu, and the marks of questions in Chinese and Arabic
+_END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1a\uff1f\u061f\u06d4\u0964][\"')\]*_`\u201d\u2019\u300d\u300f]*$")
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
@@ -89,9 +93,9 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
         # The last sentence may be incomplete, because a chunk can end within a sentence.
         is_cut = is_prose and is_last and position > 0 and not _END.search(text)
-        n_words = len(re.findall(r"\w+", text))
-        is_question = text.endswith("?") and not _MORE_THAN_A_QUESTION.match(text)
-        if not (is_heading or is_cut or is_question or text.endswith(":") or n_words < MIN_WORDS):
+        n_words = _number_of_words(text)
+        is_question = text.endswith(_QUESTION) and not _MORE_THAN_A_QUESTION.match(text)
+        if not (is_heading or is_cut or is_question or text.endswith(_COLON) or n_words < MIN_WORDS):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
             short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)
@@ -102,7 +106,7 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         if is_heading:
             title = text.lstrip("# ")
             heading, lead = "" if title == passage.title else title, ""
-        elif is_prose and text.endswith(":"):
+        elif is_prose and text.endswith(_COLON):
             lead = text
         elif n_words:
             heading = lead = ""
@@ -137,7 +141,12 @@ def _short_after(passage: Passage, sentence: Sentence, following: Sentence | Non
 def _is_short(passage: Passage, sentence: Sentence) -> bool:
     """Whether a sentence that is not the first of its paragraph has at most SHORT words."""
     text = passage.text[sentence.start : sentence.end]
-    return not sentence.is_first and len(re.findall(r"\w+", text)) <= SHORT and text.endswith((".", "!"))
+    return not sentence.is_first and _number_of_words(text) <= SHORT and text.endswith((".", "!", "\u3002", "\uff01"))
+
+
+def _number_of_words(text: str) -> int:
+    """The number of words, which have two letters on average in scripts without blanks."""
+    return len(TOKEN.findall(UNSPACED.sub(" ", text))) + len("".join(UNSPACED.findall(text))) // 2
 
 
 def _shown(passage: Passage, sentence: Sentence) -> str:
@@ -191,7 +200,7 @@ class CorpusView:
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
         """The share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""
-        words = [word for word in re.findall(r"\w+", question.lower()) if word not in QUESTION_WORDS]
+        words = [word for word in TOKEN.findall(question.lower()) if word not in QUESTION_WORDS]
         asked = self.tokens(" ".join(words) or question)
         idf = self.idf(asked)
         total = max(float(idf.sum()), 1e-9)

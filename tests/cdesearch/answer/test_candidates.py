@@ -47,6 +47,13 @@ def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():
     assert [one.text for one in found] == ["The cat sat there.", "Bread and a knife"]
 
 
+def test_sentences_of_other_scripts_have_words_ends_and_questions():
+    found = candidates_of(
+        [passage("押金为九百元。谁付款呢\uff1f"), passage("अनुबंध 3 जून को समाप्त होता है। जमा राशि 900 रुपये है।")]
+    )
+    assert [one.text for one in found] == ["押金为九百元。", "अनुबंध 3 जून को समाप्त होता है।", "जमा राशि 900 रुपये है।"]
+
+
 def test_code_is_one_unit_without_its_fence_and_long_code_is_cut_after_a_line():
     (short,) = candidates_of([passage("```python\nheat(water)\nstir(soup)\n```")])
     assert (short.text, short.kind) == ("heat(water)\nstir(soup)", "code")
