@@ -20,6 +20,7 @@ from cdesearch.words.analyzer import runs_of
 from cdesearch.words.numbers import named_dates
 from cdesearch.words.scripts import NO_EDGE, NO_END, UNSPACED
 from cdesearch.words.stop_words import EVERY_STOP_WORD
+from cdesearch.words.word_forms import folded
 
 MAX_TERMS = 8  # of a query; each needs a search of its own
 MAX_CHARACTERS = 200  # of a term
@@ -48,7 +49,10 @@ _WORDS, _NAMES = re.compile(r"[^\W_]+"), re.compile(r"\w+|[|<>]")
 # A phrase of words with hyphens between them, and signs at their ends
 _PHRASE = re.compile(rf"(?:[^\W_]+(?:[{_HYPHENS}{_APOSTROPHES}][^\W_]+)*(?:[,.;:!?]?\s+|[,.;:!?]?$))+")
 # The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
-_QUOTED = re.compile(r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|«([^«»\n]+)»|「([^「」\n]+)」")
+_QUOTED = re.compile(
+    r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|”([^“”\n]+)”|«([^«»\n]+)»|»([^«»\n]+)«|「([^「」\n]+)」|『([^『』\n]+)』"
+    r"|\uff02([^\uff02\n]+)\uff02"
+)
 _CODE = re.compile(
     r"""
       (?<![\w-])--?[a-zA-Z]\w*(?:-\w+)*                 # --dry-run
@@ -148,7 +152,7 @@ class ExactTerm:
     def count(self, text: str) -> int:
         """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""
         if self.is_phrase and not self._marked_up.search(text) and not self._has_words(text):
-            return 0
+            return 0 if text.isascii() or (plain := folded(text)) == text or self._has_accents else self.count(plain)
         found = sum(1 for _ in self.pattern.finditer(text))
         if found or not self.is_phrase:
             return found
@@ -182,6 +186,11 @@ class ExactTerm:
         if self.text.startswith("-"):
             return self.pattern
         return re.compile(rf"(?<!\w){re.escape(_SEPARATOR.split(self.text)[-1])}(?!\w)", self._flags)
+
+    @cached_property
+    def _has_accents(self) -> bool:
+        """Whether a phrase is not found in a text with other accents, because it has some itself."""
+        return folded(self.text) != self.text.lower()
 
     @cached_property
     def _is_of_words(self) -> bool:

@@ -22,7 +22,7 @@ RELATED = 5  # passages
 MAX_PASSAGE = 4_000  # characters; the model reads less
 
 # What a query takes for an operator, and a passage does not mean.
-_OPERATORS = re.compile(r"(?<!\S)-+(?=\S)|\b(?:path|type):|[\"„“”«»「」]")
+_OPERATORS = re.compile(r"(?<!\S)-+(?=\S)|\b(?:path|type):|[\"\uff02„“”«»「」『』]")
 
 
 def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, part: Part) -> Answer:

@@ -16,6 +16,7 @@ from cdesearch.search.exact import MAX_TERMS, ExactTerm, exact_evidence, exact_t
         ("celery()", ["celery"]),
         ("don't use state-of-the-art models, e.g. version 3.14 of 2 January", []),
         ('the "retry   policy" of “two words”', ["retry policy", "two words"]),
+        ("»Guten Tag« or ”god morgon” or 『会議録』", ["Guten Tag", "god morgon", "会議録"]),
     ],
 )
 def test_names_options_codes_and_quoted_phrases_are_terms(query, terms):
@@ -200,6 +201,9 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("東京タワー", "新幹線は速いです。東京タワーに行きました。"),
         ("北京吃烤鸭", "我们在北京吃烤鸭。"),
         ("六月三日到期", "合同于**六月**\n三日到期"),
+        ("creme brulee", "La crème brûlée est prête."),
+        ("все еще идет", "Всё ещё идёт дождь"),
+        ("كتب الولد", "كَتَبَ الوَلَدُ الدَّرْسَ"),
         ("docker", "使用docker部署服务器"),
         ("6月3日に終了", "契約は6月3日に終了します"),
         ("전기 요금", "전기 요금을 냈다"),
@@ -241,7 +245,7 @@ def test_a_phrase_is_found_with_other_apostrophes_hyphens_and_markup_and_within_
     ("phrase", "text"),
     [("foo", "foo_bar"), ("foo bar", "a foo_bar"), ("init it", "__init__ it"),
      ("foobar", "foo_bar"), ("foobar", "foo bar"), ("a b", "a | b"), ("and more", "<and> more"),
-     ("기 요금", "전기 요금"), ("6月", "16月")],
+     ("기 요금", "전기 요금"), ("6月", "16月"), ("está ya", "esta ya")],
 )  # fmt: skip
 def test_a_phrase_is_no_part_of_a_name_or_of_other_text(phrase, text):
     assert ExactTerm(phrase, is_phrase=True).count(text) == 0
