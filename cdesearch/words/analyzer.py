@@ -98,7 +98,7 @@ _OTHER_PARTS = re.compile(r"\d+|\D+")
 _NAMES = re.compile(r"\.|::|->|@")
 _BETWEEN = re.compile("[-_.'\u2019@&:>,/ ()+\u200c\u200d]+")
 _GROUPED = re.compile(f"{PHONE}|{MAC}")
-_NUMBER = re.compile(r"v?\d+(?:[-.,:/']\d+)+[TZ]?")
+_NUMBER = re.compile(r"v?\d+(?:[-.,:/'\u2019]\d+)+[TZ]?")
 _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
 _INNER = re.compile(r"(?<!\d)(?:\d+(?:[-.,:/]\d+)+|(?:19|20)\d{6}(?!\d))")  # in names: log4j-2.17.1.jar, IMG_20240517
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
@@ -217,7 +217,7 @@ def _all_words(run: str, language: str, *, is_query: bool) -> Iterator[tuple[str
             yield from _words(group, language, is_query=is_query)
         return
     if _NUMBER.fullmatch(run):
-        yield from _number_words(run.strip("vTZ"), language, is_query=is_query)
+        yield from _number_words(run.strip("vTZ").replace("\u2019", "'"), language, is_query=is_query)
         return
     if measure := _MEASURE.fullmatch(run):  # 2.4GHz, 2.10.3-beta
         yield from _whole(_BETWEEN.sub("", run), language, is_query=is_query)

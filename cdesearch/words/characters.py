@@ -24,8 +24,8 @@ _ZEROS = (0x660, 0x6F0, *range(0x966, 0xDE6, 0x80), 0xE50, 0xED0, 0x1040, 0x17E0
 # Arabic and Persian keyboards have different letters for the same, and several signs serve as apostrophe and hyphen.
 _LETTERS = dict(
     zip(
-        "\u06a9\u06cc\u0649\u02bb\u02bc\u2018\u2010\u2011\u2012\u2013",
-        "\u0643\u064a\u064a" + 3 * "'" + 4 * "-",
+        "\u06a9\u06cc\u0649\u066b\u066c\u02bb\u02bc\u2018\u2010\u2011\u2012\u2013",
+        "\u0643\u064a\u064a.," + 3 * "'" + 4 * "-",
         strict=True,
     )
 )

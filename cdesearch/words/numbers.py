@@ -9,16 +9,19 @@ from cdesearch.words.stems import folded
 # 2024-05-17 and 20240517, and 17.05.2024 or 17/05/2024 as it is written in many languages. Americans write 05/17/2024.
 _YEAR_FIRST = re.compile(r"(\d{4}(?=[-/.])|(?:19|20)\d\d)([-/.]?)(\d\d)\2(\d\d)")
 _DAY_FIRST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})")
+_SHORT_YEAR_FIRST = re.compile(r"((?:19|20)\d\d)([-/])(\d{1,2})\2(\d{1,2})")
+_SHORT_YEAR = re.compile(r"(\d\d)\.(\d\d)\.(\d\d)")  # 17.05.24, which may also be a version
 # What precedes a year: 17 May, 17th of May, 17. Mai, 17 de mayo de, 17/May/; or May 17,
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)")
-_DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,10})\.?"
-_DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| de)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
+_DAY, _MONTH = r"(?<!\d)(\d{1,2})(?:st|nd|rd|th|er|\.)?", r"(?<!\w)([^\W\d_]{3,12})\.?"
+_DAY_AND_MONTH = re.compile(rf"(?:{_DAY}(?: of| de)?[ /-]{_MONTH}(?:,| del?)?|{_MONTH} {_DAY},?)[ /-]$", re.IGNORECASE)
 _MONTH_AND_YEAR = re.compile(rf"{_MONTH}(?:,| de)?[ /-]((?:19|20)\d\d)(?!\d)", re.IGNORECASE)
-_MONTH_AND_DAY = re.compile(r" ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")  # after a year
+_DAY_AND_NUMBER = re.compile(r"(?<![\d.])(\d{1,2})\. (\d{1,2})\. $")  # of the month, before a year
+_MONTH_AND_DAY = re.compile(r"(?: ?[年년] ?|\. )(\d{1,2})(?: ?[月월] ?|\. )(\d{1,2})(?: ?[日일号號]|\.)")  # after it
 # The names of months in languages with Latin letters, without accents
 _MONTHS = """
     january janvier januari janeiro enero gennaio|february fevrier februari febrero febbraio fevereiro
-    |march marz maerz mars marzo marco maart mrt|aprile avril abril|may mai mayo maggio maio mei maj
+    |march marz mrz maerz mars marzo marco maart mrt|aprile avril abril|may mai mayo maggio maio mei maj
     |june juni juin junio giugno junho|july juli juillet julio luglio julho|augustus augusti aout agosto
     |september septembre septiembre settembre setembro|october oktober octobre octubre ottobre outubro
     |november novembre noviembre novembro|december dezember decembre diciembre dicembre dezembro
@@ -26,7 +29,19 @@ _MONTHS = """
 _MONTH_OF = {name: number for number, names in enumerate(_MONTHS.split("|"), 1) for name in names.split()}
 # Their abbreviations
 _MONTH_OF |= {name[:end]: number for name, number in _MONTH_OF.items() for end in range(3, len(name))}
-_THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
+# Those of other languages, as they are in a date
+_OTHER_MONTHS = """
+    stycznia ledna января січня ocak tammikuuta ianuarie يناير בינואר|lutego unora февраля лютого subat helmikuuta
+    februarie فبراير בפברואר|marca brezna марта березня mart maaliskuuta martie marts maret مارس במרץ|kwietnia dubna
+    апреля квітня nisan huhtikuuta aprilie ابريل באפריל|maja kvetna мая травня mayis toukokuuta مايو במאי|czerwca
+    cervna июня червня haziran kesakuuta iunie يونيو ביוני|lipca cervence июля липня temmuz heinakuuta iulie يوليو
+    ביולי|sierpnia srpna августа серпня agustos elokuuta agustus اغسطس באוגוסט|wrzesnia zari сентября вересня eylul
+    syyskuuta septembrie سبتمبر בספטמבר|pazdziernika rijna октября жовтня ekim lokakuuta octombrie اكتوبر באוקטובר
+    |listopada listopadu ноября листопада kasim marraskuuta noiembrie نوفمبر בנובמבר|grudnia prosince декабря грудня
+    aralik joulukuuta decembrie desember ديسمبر בדצמבר
+"""
+_MONTH_OF |= {name: number for number, names in enumerate(_OTHER_MONTHS.split("|"), 1) for name in names.split()}
+_THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*|\d{1,2}(?:,\d\d)+,\d{3})(?:(?!\2)[.,](\d+))?")
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
 _SEPARATOR = re.compile(r"[^\d]+")
@@ -63,7 +78,10 @@ def number_words(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if amounts and run.count(".") < 2:
         return tuple(dict.fromkeys(amounts)), ()
     ends = [match.start() for match in _SEPARATOR.finditer(run)]
-    return (*amounts, run), tuple(run[:end] for end in ends[1:MOST_BEGINNINGS])
+    beginnings = [run[:end] for end in ends[1:MOST_BEGINNINGS]]
+    if (short := _SHORT_YEAR.fullmatch(run)) and (day := _possible(f"20{short[3]}", int(short[2]), short[1])):
+        return (*amounts, run, day), (*beginnings, day[:7], day[:4])
+    return (*amounts, run), tuple(beginnings)
 
 
 def amount(run: str) -> str | None:
@@ -84,7 +102,7 @@ def local_number(run: str, *, is_query: bool) -> str | None:
 
 def days_of(run: str) -> tuple[str, ...]:
     """The days that a date of digits may mean: 04/05/2024 is one in April or in May."""
-    if found := _YEAR_FIRST.fullmatch(run):
+    if found := _YEAR_FIRST.fullmatch(run) or _SHORT_YEAR_FIRST.fullmatch(run):
         possible = [_possible(found[1], int(found[3]), found[4])]
     elif found := _DAY_FIRST.fullmatch(run):
         possible = [_possible(found[4], int(found[3]), found[1])]
@@ -96,12 +114,14 @@ def days_of(run: str) -> tuple[str, ...]:
 
 
 def named_dates(text: str) -> Iterator[str]:
-    """The dates of a text whose month is a word, as 2024-05-17."""
+    """The dates of a text that have blanks or words in them, as 2024-05-17."""
     for year in _YEAR.finditer(text):
         if (after := _MONTH_AND_DAY.match(text, year.end())) and (found := _possible(year[0], int(after[1]), after[2])):
             yield found
-        before = _DAY_AND_MONTH.search(text[max(0, year.start() - MOST_BEFORE) : year.start()])
-        if before:
+        text_before = text[max(0, year.start() - MOST_BEFORE) : year.start()]
+        if text_before.endswith(". ") and (in_digits := _DAY_AND_NUMBER.search(text_before)):
+            yield from filter(None, [_possible(year[0], int(in_digits[2]), in_digits[1])])
+        elif before := _DAY_AND_MONTH.search(text_before):
             day, number = before[1] or before[4], month_of(before[2] or before[3])
             if number and (found := _possible(year[0], number, day)):
                 yield found
