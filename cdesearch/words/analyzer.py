@@ -92,6 +92,11 @@ _INLINE = "(?:b|em|i|ins|mark|span|strong|u)>"
 _RARE_EMPHASIS = re.compile(rf"==[^\W\d_]+==|</{_INLINE}")
 _EMPHASIS = re.compile(rf"(?<!\w)(\w*)(\*{{1,3}}|==|<{_INLINE})([^\W\d_]+)(?:\2|</{_INLINE})(\w*)")
 _HYPHENATED = re.compile(r"(?<!\w)([^\W\d_]{2,})-\n[ \t]{0,40}([^\W\d_A-Z]{2,})(?!\w)")  # at the end of a line
+# A sign of what German writes in two forms, the one with it, and the other
+_ALSO = (
+    ("tr.", re.compile(r"(?<!\w)([A-ZÄÖÜ][^\W\d_]{2,}-?s|S)tr\.(?!\w)"), r"\1traße"),
+    (" Uhr", re.compile(r"(?<![\w.,])(\d{1,2})\.(\d\d)(?= Uhr)"), r"\1:\2"),
+)
 _PARTS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LETTERS = re.compile(r"(?<=\d)[A-Za-z]{2,}|[A-Za-z]{2,}(?=\d)")  # beside a digit: GHz, OAuth
 _OTHER_PARTS = re.compile(r"\d+|\D+")
@@ -112,12 +117,8 @@ Weighted = tuple[tuple[str, float], ...]
 def text_words(text: str, language: str) -> str:
     """The words of a text in a language, separated by spaces."""
     dates = [word for date in named_dates(text) for word in (date, date[:7])]
-    return " ".join(filter(None, [*map(_run_words, runs_of(_undivided(text)), repeat(language)), *dates]))
-
-
-def _undivided(text: str) -> str:
-    """A text in which the ends of lines divide no words of scripts without blanks."""
-    return text if text.isascii() else DIVISION.sub("", text)
+    undivided = text if text.isascii() else DIVISION.sub("", text)
+    return " ".join(filter(None, [*map(_run_words, runs_of(undivided), repeat(language)), *dates]))
 
 
 @lru_cache(maxsize=1)  # the chunks of a file are written one after another
@@ -171,7 +172,7 @@ def runs_of(text: str) -> list[str]:
     """The runs of letters, digits and what joins them, each of which has words of its own.
 
     Names have no escapes of Markdown or HTML. A word of which a part is emphasised is also a word without the marks,
-    and so is one that a hyphen divides at the end of a line.
+    and so is one that a hyphen divides at the end of a line. A street or a time has the words of its other form, too.
     """
     text = unescaped(text)
     if "\\" in text:
@@ -181,6 +182,9 @@ def runs_of(text: str) -> list[str]:
         text = " ".join([text, *whole])
     if "-\n" in text:
         text = " ".join([text, *map("".join, _HYPHENATED.findall(text))])
+    for sign, pattern, other in _ALSO:
+        if sign in text:
+            text = " ".join([text, *(found.expand(other) for found in pattern.finditer(text))])
     if text.isascii():
         return _ASCII.findall(text)
     text = text.replace("\u2139", "\U0001f6c8")  # the sign of information, which NFKC makes a letter
