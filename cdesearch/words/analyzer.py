@@ -51,6 +51,7 @@ from cdesearch.words.numbers import (
 )
 from cdesearch.words.scripts import (
     ARABIC,
+    DIVIDED,
     DIVISION,
     HANGUL,
     HEBREW,
@@ -117,7 +118,7 @@ Weighted = tuple[tuple[str, float], ...]
 def text_words(text: str, language: str) -> str:
     """The words of a text in a language, separated by spaces."""
     dates = [word for date in named_dates(text) for word in (date, date[:7])]
-    undivided = text if text.isascii() else DIVISION.sub("", text)
+    undivided = text if text.isascii() else " ".join([DIVISION.sub("", text), *map("".join, DIVIDED.findall(text))])
     return " ".join(filter(None, [*map(_run_words, runs_of(undivided), repeat(language)), *dates]))
 
 

@@ -9,10 +9,8 @@ _TWO = r"[\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U000
 _FOUR = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
 UNSPACED = re.compile(f"{_TWO}|{_FOUR}")
 NO_EDGE = _TWO[1:-2] + _FOUR[1:-2]  # in a class: letters beside which a word of another script is whole
-_HANGUL = r"\uac00-\ud7af"
 # Between two letters: the end of a line, or a blank as programs that recognise letters write it around each of them
-_DIVIDED = rf"[{_HANGUL}{_TWO[1:-2]}]"
-DIVISION = re.compile(rf"\n(?<={_DIVIDED}\n)(?={_DIVIDED})| (?<={_TWO[:-1]} )(?={_TWO[:-1]}(?!\w))")
+DIVISION = re.compile(rf"\n(?<={_TWO[:-1]}\n)(?={_TWO[:-1]})| (?<={_TWO[:-1]} )(?={_TWO[:-1]}(?!\w))")
 HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # mostly endings and particles
 _STEM = re.compile(r"(?<![\u3400-\u9fff])[\u3400-\u9fff](?=[\u3041-\u3096])")
 # Letters of all scripts, and marks that belong to them, such as accents and the vowels of Hindi and Hebrew
@@ -20,6 +18,8 @@ LETTER = (
     r"[\w\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a"
     r"\u0e47-\u0e4e\u0eb1-\u0ecd\u102b-\u103e\u17b4-\u17d3]"
 )
+_HANGUL = r"\uac00-\ud7af"
+DIVIDED = re.compile(rf"([{_HANGUL}])\n(?=([{_HANGUL}]))")  # syllables of one word or of two, so they are also joined
 HANGUL, NO_END = re.compile(f"[{_HANGUL}]+"), NO_EDGE + _HANGUL  # Korean particles follow a word
 HEBREW = re.compile(r"[\u05d0-\u05ea]{3,}")
 ARABIC = re.compile(r"[\u0621-\u064a]{3,}")
