@@ -112,12 +112,22 @@ def record_document(path: str, row: Mapping[str, Any], found: FoundColumns, numb
 
 
 def _text(value: Any) -> str:
-    if value is None:
+    if value is None or isinstance(value, bytes):
         return ""
     try:
-        return without_data(without_surrogates(str(value)))
+        return without_data(without_surrogates(_joined(value)))
     except (RecursionError, ValueError):  # nested as deep as JSON may be, or a number of thousands of digits
         raise UnreadableError("a value that is nested too deep") from None
+
+
+def _joined(value: Any) -> str:
+    """The text of a value; a list of objects is such as the content of a message, which is text and calls of tools."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_joined, value)))
+    if not isinstance(value, dict):
+        return str(value)
+    named = [(name, _text(inner)) for name, inner in _flat(value.items()) if (name, inner) != ("type", "text")]
+    return " - ".join(inner if name in TEXT_COLUMNS else f"{name}: {inner}" for name, inner in named if inner)
 
 
 def _short(identity: str) -> str:

@@ -133,7 +133,7 @@ BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
 class Parquet(Format):
-    """Parquet tables. The values of a text column must be plain: lists and structures are not text."""
+    """Parquet tables."""
 
     suffixes = frozenset({".parquet"})
     streams = True
@@ -161,9 +161,6 @@ def _parquet_rows(file: OpenFile) -> Iterator[Row]:
         ]
         chosen = (found.text, found.id, found.title, found.document)
         wanted = [*dict.fromkeys(name for name in (*chosen, *fields) if name in names)]
-    type_of_text = None if found.text is None else schema.types[names.index(found.text)]
-    if type_of_text is not None and pa.types.is_nested(type_of_text):
-        raise UnreadableError(f"column {listed([found.text])} has no text but {listed([type_of_text])}")
     n_read = 0
     try:
         for batch in table.iter_batches(ROWS, columns=wanted):

@@ -21,6 +21,7 @@ READABLE = {
     "the cat": "odd_types.parquet deep_1000.html surrogates.html wide_cell.docx"
     " far.xlsx repeated.ods same_slide.pptx headers.eml deep.rtf codes.rtf unicode.rtf bin.rtf"
     " elsewhere.xml wrong_encoding.xml attributes.xml many_columns.jsonl bomb.zip bomb.tgz many.tar",
+    "a: 1a: 2": "nested_text.parquet",
     "cat": "no_grid.docx laughs.yaml nul.csv",
     "a": "deep_tables.html",
     "x": "deep_tables.odt deep_lists.odt",
@@ -35,7 +36,6 @@ REFUSED = {
     "line 2 is longer than 20 million characters": "endless_line.csv.gz",
     "line 2": "huge_field.csv",
     "more than 3,000,000 values": "many_values.jsonl.gz",
-    "column text has no text but list": "nested_text.parquet",
     "unpacks to more than": "unpacks.docx unpacks.xlsx unpacks.epub unpacks.txt.gz"
     " unpacks.txt.bz2 unpacks.txt.xz a_bomb_inside.xlsx.gz",
     "3,000,000 tags": "many_tags.xlsx",

@@ -101,6 +101,19 @@ def test_rows_of_jsonl_and_parquet_have_all_their_columns():
     assert rows("a.parquet", parquet(ts=[51, 52], who=["Ann", None])) == {1: "ts: 51 - who: Ann", 2: "ts: 52"}
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (["oats", "and\nhay"], "oats\nand\nhay"),
+        ([{"type": "text", "text": "Haul."}, {"type": "call", "input": {"text": "Ann"}}, {"content": None}],
+         "Haul.\ntype: call - input.text: Ann"),
+        ({"en": "hay", "de": ["Heu"]}, "en: hay - de: Heu"),
+    ],
+)  # fmt: skip
+def test_objects_and_lists_in_a_column_of_texts_are_read_as_text(content, text):
+    assert rows("a.jsonl", json.dumps({"content": content})) == {1: text}
+
+
 def test_a_chosen_column_narrows_the_text_of_a_row():
     (first, _) = read_bytes("bank.csv", BANK.encode(), Columns(text="Payee"))
     assert (first.text, first.record) == ("Farrier Tolliver", "1")
