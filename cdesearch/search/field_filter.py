@@ -7,6 +7,7 @@ made with each different value in the index, and becomes the list of labels for 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,8 @@ from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted
 from cdesearch.store.schema import field_of
 from cdesearch.store.storage import run_async
-from cdesearch.words.characters import normal
+from cdesearch.words.characters import alike, normal
+from cdesearch.words.numbers import amount
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -32,6 +34,9 @@ DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")  # a year, a month or a day
 _TIME = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2})[t ][0-9]{1,2}:[0-9]{2}\S*\Z")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
+_CURRENCY = r"(?:[$€£¥₹]|eur|usd|gbp|chf|jpy|cad|aud|inr|brl|sek|nok|dkk|pln|czk)"
+_AMOUNT = re.compile(rf"([-+(]?) ?{_CURRENCY}? ?([-+]?)([0-9][0-9.,' ]*?)\)? ?(?:{_CURRENCY}|%)?")
+_IDENTIFIER = re.compile(r"0[0-9]|[0-9.]+e[-+0-9]")  # equal only to what is written in the same way
 _RANGES: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
@@ -50,11 +55,28 @@ class FieldCondition:
             return True
         if DAY.fullmatch(found) and _DATE.fullmatch(own):
             pair: Any = found[: len(own)], own  # a year and a month stand for all of their days
-        elif _NUMBER.fullmatch(found) and _NUMBER.fullmatch(own):
-            pair = float(found), float(own)
+        elif found == own or (self.sign not in _RANGES and (_IDENTIFIER.match(found) or _IDENTIFIER.match(own))):
+            pair = found, own
         else:
-            return self.sign not in _RANGES and found == own
+            number = number_of(found)
+            asked = None if number is None else number_of(own)
+            if asked is None:
+                return False
+            pair = number, asked
         return _RANGES[self.sign](*pair) if self.sign in _RANGES else pair[0] == pair[1]
+
+
+def number_of(text: str) -> Decimal | None:
+    """A number, also an amount or a percentage as exports write them; None for any other text."""
+    if _NUMBER.fullmatch(text):
+        return Decimal(text)
+    if not (found := _AMOUNT.fullmatch(text if text.isascii() else alike(text))):
+        return None
+    digits = found[3]
+    if not _NUMBER.fullmatch(digits):
+        digits = (amount(digits) if digits[0] != "0" else None) or digits.replace(",", ".")
+    minus = "-" if "-" in found[1] + found[2] or found[1] == "(" else ""
+    return Decimal(minus + digits) if _NUMBER.fullmatch(digits) else None
 
 
 def conditions_of(text: str) -> tuple[FieldCondition, ...]:
@@ -72,7 +94,7 @@ def conditions_of(text: str) -> tuple[FieldCondition, ...]:
             )
         name, sign, *values, _ = match.groups()
         value = _TIME.sub(r"\1", next(filter(None, values)).casefold())  # an index stores the days of times
-        if sign in _RANGES and not (_DATE.fullmatch(value) or _NUMBER.fullmatch(value)):
+        if sign in _RANGES and not (_DATE.fullmatch(value) or number_of(value) is not None):
             raise QueryError(f"{value[:40]!r} is neither a date nor a number.", "Examples are 2026-01-31 and 5.")
         found.append(FieldCondition(name.casefold(), sign, value))
         position = match.end()
@@ -106,7 +128,11 @@ class IndexedFields:
 
     def sql(self, condition: FieldCondition) -> str:
         """The SQL condition for the chunks of which a condition holds; raises NotIndexedError for an unknown field."""
-        chosen = self._any((name, value) for name, value in self._of(condition.name) if condition.holds(value))
+        fields = [*self._of(condition.name)]
+        # Version 1.10 is not 1.1, but without one that is written so, 1.10 is an amount
+        is_whole = condition.sign in ("=", "!=") and "." in condition.value
+        written = [one for one in fields if is_whole and one[1].casefold() == condition.value]
+        chosen = self._any(written or (one for one in fields if condition.holds(one[1])))
         return f"NOT {chosen}" if condition.sign == "!=" else chosen
 
     def sql_of_days(self, is_chosen: Callable[[str], bool], otherwise: str) -> str:
@@ -120,9 +146,10 @@ class IndexedFields:
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""
         for name, values in sorted(self.values.items()):
-            kinds = (kind for kind, one in (("date", DAY), ("number", _NUMBER)) if all(map(one.fullmatch, values)))
+            is_number = None not in map(number_of, values)
+            kind = "date" if all(map(DAY.fullmatch, values)) else "number" if is_number else "text"
             examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
-            yield {"name": name, "type": next(kinds, "text"), "values": len(values), "examples": examples}
+            yield {"name": name, "type": kind, "values": len(values), "examples": examples}
 
     def _of(self, name: str) -> Iterator[tuple[str, str]]:  # `tag` is the same field as `tags`
         names = [one for one in dict.fromkeys((name, f"{name}s", name.removesuffix("s"))) if one in self.values]

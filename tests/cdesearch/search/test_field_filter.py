@@ -8,6 +8,7 @@ from command import cdesearch as command
 
 import cdesearch
 from cdesearch.errors import NotIndexedError, QueryError
+from cdesearch.search.field_filter import conditions_of
 
 NOTES = {
     "a.md": "status: Open\ntags: [infra, web/api]\ndate: 2026-01-15\nprice: 9.50",
@@ -23,7 +24,7 @@ def folder(tmp_path_factory, tiny_checkpoint):
     docs = tmp_path_factory.mktemp("docs")
     for name, matter in NOTES.items():
         (docs / name).write_text(f"---\n{matter}\n---\nthe owl of {name[0]}\n")
-    (docs / "e.csv").write_text("text,status,amount\nan owl,open,-3\nanother owl,paid,200\n")
+    (docs / "e.csv").write_text("text,status,amount,build\nan owl,open,-3,1.10\nanother owl,paid,200,1.1\n")
     os.utime(docs / "d.md", (OLD, OLD))
     cdesearch.build(docs, model=tiny_checkpoint).close()
     return docs
@@ -48,11 +49,26 @@ def found(index, **options):
         ("author:o'lee", "c"), ("date>=2026-01-15", "ab"), ("date>2026-01-15 AND date<2027", "b"),
         ("date>=2026-01-15T12:00", "ab"), ("date='2026-01-15 08:05:00+02:00'", "a"),
         ("date<=2025", "c"), ("date=2026-01", "a"), ("price<10", "a"), ("price=10.0", "b"), ("price>=9.5", "ab"),
-        ("amount<0", "1"), ("status>5", ""),
+        ("amount<0", "1"), ("status>5", ""), ("build=1.10", "1"), ("build=1.1", "2"), ("build!=1.10", "abcd2"),
     ],
 )  # fmt: skip
 def test_conditions_choose_the_texts_whose_fields_are_such(index, text, names):
     assert found(index, filter=text) == set(names)
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "is_true"),
+    [
+        ("a>1000", "$1,250.00", True), ("a>1000", "1.250,00", True), ("a=1250.5", "1'250,50 EUR", True),
+        ("a>10", "45%", True), ("a<0", "-€3,50", True), ("a=-5", "(5.00)", True), ("a>$1,000", "999", False),
+        ("a=1.25", "1,250", False), ("a=0.5", "0,500", True), ("a>0", "1.2.3", False), ("a>0", "030 9018", False),
+        ("a=01234", "1234", False), ("a=1234", "01234", False), ("a=1e5", "100000", False), ("a=5", "5.0", True),
+        ("a=1790000000000000001", "1790000000000000002", False),
+    ],
+)  # fmt: skip
+def test_amounts_are_numbers_and_identifiers_are_equal_as_they_are_written(condition, value, is_true):
+    (one,) = conditions_of(condition)
+    assert one.holds(value) is is_true
 
 
 @pytest.mark.parametrize(
