@@ -7,6 +7,7 @@ made with each different value in the index, and becomes the list of labels for 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from cdesearch.errors import NotIndexedError, QueryError
 from cdesearch.search.documents import quoted
+from cdesearch.search.text_time import DAY, time_of
 from cdesearch.store.schema import field_of
 from cdesearch.store.storage import run_async
 from cdesearch.words.characters import alike, normal
-from cdesearch.words.numbers import amount
+from cdesearch.words.numbers import amount, days_of
 
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
@@ -27,11 +29,17 @@ SHOWN_NAMES, SHOWN_VALUES, SHOWN_CHARACTERS = 10, 3, 60  # of the fields of an i
 DATE = "date"  # the field whose value is the time of a document
 
 _CONDITION = re.compile(
-    r"""\s*([\w.-]+)\s*(>=|<=|!=|=|:|>|<)\s*(?:"([^"]+)"|'([^']+)'|([^\s"']\S*))(?:\s+(and)\s+(?=\S)|\s*$)""",
+    r"""\s*([\w.-]+)\s*(>=|<=|!=|==?|:|>|<)\s*(?:"([^"]+)"|'([^']+)'|([^\s"'=]\S*?))"""
+    r"(?:(?:\s+and\s+|\s*&&\s*)(?=\S)|\s*$)",
     re.IGNORECASE,
 )
-DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}(?:-[0-9]{2})?)?")  # a year, a month or a day
+_DATE = re.compile(r"[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01]))?)?")  # a year, a month or a day
+_DAYS = re.compile(r"[0-9]{4}-[0-9]{2}(?:-[0-9]{2})?")  # of a value
+# Dates that are numbers or versions, or whose order only the other values of their field show; and seconds since 1970
+_WRITTEN = re.compile(
+    r"(([0-9]{1,2})/([0-9]{1,2})/[0-9]{4}|[0-9]{4}\.?[0-9]{2}\.?[0-9]{2})(?:,? [0-9]{1,2}:[0-9]{2}.*)?"
+)
+_SECONDS = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 _TIME = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2})[t ][0-9]{1,2}:[0-9]{2}\S*\Z")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
 _CURRENCY = r"(?:[$€£¥₹]|eur|usd|gbp|chf|jpy|cad|aud|inr|brl|sek|nok|dkk|pln|czk)"
@@ -53,8 +61,8 @@ class FieldCondition:
         own, found = self.value, value.casefold()
         if self.sign == ":" and re.search(rf"(?<!\w){re.escape(own)}(?!\w)", found):
             return True
-        if DAY.fullmatch(found) and _DATE.fullmatch(own):
-            pair: Any = found[: len(own)], own  # a year and a month stand for all of their days
+        if _DAYS.fullmatch(found) and _DATE.fullmatch(own):
+            pair: Any = found[: len(own)], own[: len(found)]  # a year and a month stand for all of their days
         elif found == own or (self.sign not in _RANGES and (_IDENTIFIER.match(found) or _IDENTIFIER.match(own))):
             pair = found, own
         else:
@@ -79,6 +87,20 @@ def number_of(text: str) -> Decimal | None:
     return Decimal(minus + digits) if _NUMBER.fullmatch(digits) else None
 
 
+def _days(values: Iterable[str]) -> dict[str, str]:
+    """The days that values of a field mean in other forms. Days after the 12th show the order of others."""
+    days, month_first = dict[str, tuple[str, ...]](), set[bool]()
+    for value in values:
+        if _SECONDS.fullmatch(value):
+            days[value] = (date.fromtimestamp(int(value[:10])).isoformat(),)
+        elif (found := _WRITTEN.fullmatch(value)) and (possible := days_of(found[1])):
+            days[value] = possible
+            if found[2] and max(int(found[2]), int(found[3])) > 12:
+                month_first.add(int(found[3]) > 12)
+    at = -1 if month_first == {True} else 0
+    return {value: one[at] for value, one in days.items() if len(one) == 1 or len(month_first) == 1}
+
+
 def conditions_of(text: str) -> tuple[FieldCondition, ...]:
     """The conditions of a filter, all of which must hold; raises QueryError."""
     found: list[FieldCondition] = []
@@ -92,11 +114,15 @@ def conditions_of(text: str) -> tuple[FieldCondition, ...]:
                 'Write conditions such as status=open, date>=2026-01-01, tag:infra or author="Ann Lee", and join them'
                 " by `and`.",
             )
-        name, sign, *values, _ = match.groups()
+        name, sign, *values = match.groups()
         value = _TIME.sub(r"\1", next(filter(None, values)).casefold())  # an index stores the days of times
         if sign in _RANGES and not (_DATE.fullmatch(value) or number_of(value) is not None):
-            raise QueryError(f"{value[:40]!r} is neither a date nor a number.", "Examples are 2026-01-31 and 5.")
-        found.append(FieldCondition(name.casefold(), sign, value))
+            try:
+                value = date.fromtimestamp(time_of(value)).isoformat()
+            except (QueryError, ValueError, OverflowError):
+                examples = "Examples are 2026-01-31, 7d, today and 5."
+                raise QueryError(f"{value[:40]!r} is neither a date nor a number.", examples) from None
+        found.append(FieldCondition(name.casefold(), sign.replace("==", "="), value))
         position = match.end()
     if len(found) > MAX_CONDITIONS:
         raise QueryError(f"The filter has {len(found)} conditions.", f"Use at most {MAX_CONDITIONS}.")
@@ -132,16 +158,19 @@ class IndexedFields:
         # Version 1.10 is not 1.1, but without one that is written so, 1.10 is an amount
         is_whole = condition.sign in ("=", "!=") and "." in condition.value
         written = [one for one in fields if is_whole and one[1].casefold() == condition.value]
-        chosen = self._any(written or (one for one in fields if condition.holds(one[1])))
+        is_date, is_day = _DATE.fullmatch(condition.value), "-" in condition.value  # a year may also be a number
+        days = _days(value for _, value in fields if is_date and (is_day or "/" in value))
+        chosen = self._any(written or (one for one in fields if condition.holds(days.get(one[1], one[1]))))
         return f"NOT {chosen}" if condition.sign == "!=" else chosen
 
     def sql_of_days(self, is_chosen: Callable[[str], bool], otherwise: str) -> str:
         """The SQL condition for the chunks whose date is chosen, and `otherwise` for those without a date."""
-        days = [(DATE, value) for value in self.values.get(DATE, ()) if DAY.fullmatch(value)]
+        values = self.values.get(DATE, ())
+        days = {value: value for value in values if DAY.fullmatch(value)} | _days(values)
         if not days:
             return otherwise
-        chosen = self._any((name, value) for name, value in days if is_chosen(value))
-        return f"({chosen} OR (NOT {self._any(days)} AND ({otherwise})))"
+        chosen = self._any((DATE, value) for value, day in days.items() if is_chosen(day))
+        return f"({chosen} OR (NOT {self._any((DATE, value) for value in days)} AND ({otherwise})))"
 
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""

@@ -18,12 +18,7 @@ from cdesearch.search.text_time import day_in_name
 if TYPE_CHECKING:
     from cdesearch.store.index import Index
 
-_AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
-_MONTH = re.compile(r"[0-9]{4}(?:-[0-9]{2})?")  # or a year
-_SECONDS = re.compile(r"@-?[0-9]{1,12}")
-_DAYS_AGO = {"today": 0, "yesterday": 1}
 _FIRST, _END = -(10**10), 10**11  # seconds since 1970: in the years 1653 and 5138
-_MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 _COMPRESSED = r"(\.(gz|bz2|xz|zst))?"  # files of these compressions have the type of what they contain
 SUFFIX = re.compile(r"\w{1,20}")
 
@@ -133,32 +128,6 @@ def suffixes_of(types: tuple[str, ...]) -> tuple[str, ...]:
             asked = f"Did you mean {near}? " if near else ""
             raise QueryError(f"There is no file type {one:.40}.", f"{asked}The types are {', '.join(TYPES)}.")
     return tuple(dict.fromkeys(end for one in known for end in TYPES.get(one, one.removeprefix(".")).split()))
-
-
-def time_of(text: str) -> int:
-    """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01 or yesterday, in seconds since 1970.
-
-    A date is midnight of the local time zone, and a year or month the first of its days. A number after `@` is the
-    result itself. Raises QueryError for any other text.
-    """
-    from datetime import datetime, timedelta  # most queries need no time, and importing it takes longer than parsing
-
-    if _SECONDS.fullmatch(text):
-        return int(text[1:])
-    if text in _DAYS_AGO:
-        text = (datetime.now() - timedelta(_DAYS_AGO[text])).date().isoformat()
-    age = _AGE.fullmatch(text)
-    try:
-        if age is not None:
-            found = datetime.now() - timedelta(minutes=int(age[1]) * _MINUTES[age[2]])
-        else:
-            found = datetime.fromisoformat(f"{text}-01-01"[:10] if _MONTH.fullmatch(text) else text)
-        return int(found.timestamp())
-    except (ValueError, OverflowError, OSError):
-        raise QueryError(
-            f"{text[:40]!r} is neither an age nor a date.",
-            "Examples are 30min, 12h, 7d, 2w, today, yesterday, 2026-11-01 and 2026-11.",
-        ) from None
 
 
 class FileConditions:

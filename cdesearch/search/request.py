@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack, get_arg
 
 from cdesearch.errors import QueryError
 from cdesearch.search.field_filter import conditions_of
-from cdesearch.search.file_filter import FileFilter, suffixes_of, time_of
+from cdesearch.search.file_filter import FileFilter, suffixes_of
 from cdesearch.search.options import Mode
 from cdesearch.search.path_filter import globs_of_typed
 from cdesearch.search.query_syntax import Query, parse_query
 from cdesearch.search.result import SearchResult
+from cdesearch.search.text_time import time_of
 from cdesearch.words.characters import normal
 
 if TYPE_CHECKING:

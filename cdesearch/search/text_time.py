@@ -4,9 +4,15 @@ import re
 from collections.abc import Iterable
 from datetime import date
 
-from cdesearch.search.field_filter import DAY
+from cdesearch.errors import QueryError
 
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FIRST_YEAR, LAST_YEAR = 1000, 9999
+_AGE = re.compile(r"([0-9]{1,6})(min|h|d|w)")
+_MONTH = re.compile(r"[0-9]{4}(?:-[0-9]{2})?")  # or a year
+_SECONDS = re.compile(r"@-?[0-9]{1,12}")
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+_MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
 # From 1950 to 2099, because other numbers of eight digits are hardly dates
 _IN_NAME = re.compile(r"(?<!\d)(19[5-9]\d|20\d\d)([-_]?)(\d\d)\2(\d\d)(?!\d)", re.ASCII)
 
@@ -28,3 +34,29 @@ def _is_day(text: str) -> bool:
         return bool(DAY.fullmatch(text)) and FIRST_YEAR <= date.fromisoformat(text).year < LAST_YEAR
     except ValueError:
         return False
+
+
+def time_of(text: str) -> int:
+    """The time of an age such as 12h, 7d or 2w, or of a date such as 2026-11-01 or yesterday, in seconds since 1970.
+
+    A date is midnight of the local time zone, and a year or month the first of its days. A number after `@` is the
+    result itself. Raises QueryError for any other text.
+    """
+    from datetime import datetime, timedelta  # most queries need no time, and importing it takes longer than parsing
+
+    if _SECONDS.fullmatch(text):
+        return int(text[1:])
+    if text in _DAYS_AGO:
+        text = (datetime.now() - timedelta(_DAYS_AGO[text])).date().isoformat()
+    age = _AGE.fullmatch(text)
+    try:
+        if age is not None:
+            found = datetime.now() - timedelta(minutes=int(age[1]) * _MINUTES[age[2]])
+        else:
+            found = datetime.fromisoformat(f"{text}-01-01"[:10] if _MONTH.fullmatch(text) else text)
+        return int(found.timestamp())
+    except (ValueError, OverflowError, OSError):
+        raise QueryError(
+            f"{text[:40]!r} is neither an age nor a date.",
+            "Examples are 30min, 12h, 7d, 2w, today, yesterday, 2026-11-01 and 2026-11.",
+        ) from None

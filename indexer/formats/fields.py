@@ -19,16 +19,18 @@ MAX_DEPTH = 3  # of objects and lists in each other
 MOST_NUMBERS = 16  # in a list; a longer one is a vector or a curve, and is left out
 
 _NO_NAME = re.compile(r"[^\w.-]+")
-_TIME = r"(?:[T ]\d{1,2}:\d\d\S*(?: [+-]\d{4}| UTC)?)?"
+_TIME = r"(?:[T ]\d{1,2}:\d\d\S*(?: [+-]\d{4}| UTC| [AaPp]\.?[Mm]\.?)?)?"
+_CLOCK = re.compile(r" \d\d:\d\d:\d\d(?: [+-]\d{4}| [A-Z]{3,4})?(?= \d{4}$)")
 _DATES = (
     re.compile(rf"(?P<year>\d{{4}})([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}}){_TIME}"),
     re.compile(rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}}){_TIME}"),
     re.compile(r"D:(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)[\d'Z+-]*"),  # of PDF
 )
-# Sun, 17 May 2026 10:00:00 +0000; May 17, 2026
+# Sun, 17 May 2026 10:00:00 +0000; May 17, 2026; 17-MAY-2026; Sun May 17 10:00:00 2026
 _WORD, _DAY = r"[^\W\d]{3,10}", r"\d{1,2}[^\s\d]{0,2}"
 _NAMED = re.compile(
-    rf"(?:[^\W\d]{{2,3}}\.?,? |[^\W\d]{{6,10}}, )?(?:{_DAY} {_WORD}\.?|{_WORD}\.? {_DAY}),? \d{{4}}{_TIME}"
+    rf"(?:[^\W\d]{{2,3}}\.?,? |[^\W\d]{{6,10}}, )?"
+    rf"(?:{_DAY}[ -]{_WORD}\.?|{_WORD}\.? {_DAY}(?:{_CLOCK.pattern})?),?[ -]\d{{4}}{_TIME}"
 )
 
 
@@ -86,7 +88,7 @@ def as_date(text: str) -> str:
                 return date(int(match["year"]), int(match["month"]), int(match["day"])).isoformat()
             except ValueError:
                 return text
-    return next(named_dates(text), text) if _NAMED.fullmatch(text) else text
+    return next(named_dates(_CLOCK.sub("", text)), text) if _NAMED.fullmatch(text) else text
 
 
 @lru_cache(maxsize=1000)  # of columns, which all records have

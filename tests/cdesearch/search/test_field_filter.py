@@ -24,7 +24,10 @@ def folder(tmp_path_factory, tiny_checkpoint):
     docs = tmp_path_factory.mktemp("docs")
     for name, matter in NOTES.items():
         (docs / name).write_text(f"---\n{matter}\n---\nthe owl of {name[0]}\n")
-    (docs / "e.csv").write_text("text,status,amount,build\nan owl,open,-3,1.10\nanother owl,paid,200,1.1\n")
+    (docs / "e.csv").write_text(
+        "text,status,amount,build,us,eu,ts,month\nan owl,open,-3,1.10,01/31/2026,31/01/2026,20260131,2026-03\n"
+        "another owl,paid,200,1.1,02/01/2025 5:00 PM,01/02/2025,1738400000,2025-04\n"
+    )
     os.utime(docs / "d.md", (OLD, OLD))
     cdesearch.build(docs, model=tiny_checkpoint).close()
     return docs
@@ -44,7 +47,10 @@ def found(index, **options):
 @pytest.mark.parametrize(
     ("text", "names"),
     [
-        ("status=open", "a1"), ("status = OPEN and tags:infra", "a"), ("status!=open", "bcd2"),
+        ("status=open", "a1"), ("status==open&&amount<0", "1"), ("status=open && tags:infra", "a"), ("date>=1d", ""),
+        ("us<2025-03-01", "2"), ("eu=2025-02", "2"), ("us>2025", "1"), ("ts>=2026-01-01", "1"), ("ts<2026-01", "2"),
+        ("ts>5", "12"), ("month>=2026-01-01", "1"), ("month<today", "12"),
+        ("status = OPEN and tags:infra", "a"), ("status!=open", "bcd2"),
         ('status="on hold"', "c"), ("status:hold", "c"), ("tag:infra", "abd"), ("tag=infra", "ad"), ("tags:api", "a"),
         ("author:o'lee", "c"), ("date>=2026-01-15", "ab"), ("date>2026-01-15 AND date<2027", "b"),
         ("date>=2026-01-15T12:00", "ab"), ("date='2026-01-15 08:05:00+02:00'", "a"),
@@ -86,7 +92,8 @@ def test_the_time_of_a_text_is_its_date_or_else_that_of_its_file(index, options,
 
 @pytest.mark.parametrize(
     "text",
-    ["", "status", "=open", "a=", "a=b c=d", "a=b and", "and", "a=b or c=d", "a='b", "a>=b", "a=1 and " * 20 + "a=1"],
+    ["", "status", "=open", "a===b", "date>2026-13-45", "date<2026-02-32", "date>@999999999999",
+     "a=", "a=b c=d", "a=b and", "and", "a=b or c=d", "a='b", "a>=b", "a=1 and " * 20 + "a=1"],
 )  # fmt: skip
 def test_a_filter_that_cannot_be_read_is_an_error(index, text):
     with pytest.raises(QueryError, match=r"condition|neither a date nor a number"):

@@ -11,8 +11,9 @@ from built import write_files
 
 import cdesearch
 from cdesearch.errors import QueryError
-from cdesearch.search.file_filter import OTHER_NAMES, TYPES, suffixes_of, time_of
+from cdesearch.search.file_filter import OTHER_NAMES, TYPES, suffixes_of
 from cdesearch.search.request import request_of
+from cdesearch.search.text_time import time_of
 
 DAY = 24 * 3600
 AGES = {"a.md": 1, "b.PY": 3, "sub/c.py": 10, "sub/d's.md": 30, "e.txt": 400}  # days
