@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from functools import cached_property
 from operator import ge, gt, le, lt
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,7 @@ _TIME = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2})[t ][0-9]{1,2}:[0-9]{2}\S*\Z"
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
 _CURRENCY = r"(?:[$€£¥₹]|eur|usd|gbp|chf|jpy|cad|aud|inr|brl|sek|nok|dkk|pln|czk)"
 _AMOUNT = re.compile(rf"([-+(]?) ?{_CURRENCY}? ?([-+]?)([0-9][0-9.,' ]*?)\)? ?(?:{_CURRENCY}|%)?")
-_IDENTIFIER = re.compile(r"0[0-9]|[0-9.]+e[-+0-9]")  # equal only to what is written in the same way
+_IDENTIFIER = re.compile(r"0[0-9]|[0-9.]+e[-+0-9]|[0-9]{16}")  # equal only to what is written in the same way
 _RANGES: dict[str, Callable[[Any, Any], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt}
 
 
@@ -74,17 +73,17 @@ class FieldCondition:
         return _RANGES[self.sign](*pair) if self.sign in _RANGES else pair[0] == pair[1]
 
 
-def number_of(text: str) -> Decimal | None:
+def number_of(text: str) -> float | None:
     """A number, also an amount or a percentage as exports write them; None for any other text."""
     if _NUMBER.fullmatch(text):
-        return Decimal(text)
+        return float(text)
     if not (found := _AMOUNT.fullmatch(text if text.isascii() else alike(text))):
         return None
     digits = found[3]
     if not _NUMBER.fullmatch(digits):
         digits = (amount(digits) if digits[0] != "0" else None) or digits.replace(",", ".")
     minus = "-" if "-" in found[1] + found[2] or found[1] == "(" else ""
-    return Decimal(minus + digits) if _NUMBER.fullmatch(digits) else None
+    return float(minus + digits) if _NUMBER.fullmatch(digits) else None
 
 
 def _days(values: Iterable[str]) -> dict[str, str]:
