@@ -208,7 +208,7 @@ def _n_tokens(value: Any) -> int:
 class JsonLines(Format):
     """JSON Lines. A line that cannot be read is left out and counted; the file is unreadable only if none can be."""
 
-    suffixes = frozenset({".jsonl", ".ndjson"})
+    suffixes = frozenset({".jsonl", ".ndjson", ".jsonlines", ".ldjson", ".geojsonl"})
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
@@ -241,7 +241,7 @@ class JsonLines(Format):
 
 
 def _record(line: str) -> dict[str, Any]:
-    """The object on a line; raises ValueError, whose message completes a sentence that begins with "line 7"."""
+    """The value on a line; raises ValueError, whose message completes a sentence that begins with "line 7"."""
     try:
         # Without the end of the line, so that an error there has the number of this line, and without what a crash left
         row = parse_json(line.replace("\0", " ").rstrip().encode())
@@ -249,6 +249,8 @@ def _record(line: str) -> dict[str, Any]:
         raise ValueError(f"is not JSON ({error.msg} at column {error.colno})") from None
     except ValueError as error:
         raise ValueError(f"is not JSON ({error})") from None
+    if row and isinstance(row, list | str):  # values without names
+        return {"": row}
     if not isinstance(row, dict):
         raise ValueError("is not a JSON object")
     return row

@@ -90,7 +90,7 @@ def _flat(columns: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """The columns, with those of objects in the place of the objects, and lists of plain values in one text."""
     for name, value in columns:
         if isinstance(value, dict):
-            yield from _flat((f"{name}.{key}", inner) for key, inner in value.items())
+            yield from _flat((f"{name}.{key}" if name else key, inner) for key, inner in value.items())
         elif not isinstance(value, list):
             yield name, value
         elif any(isinstance(one, dict | list) for one in value):

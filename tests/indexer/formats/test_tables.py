@@ -98,6 +98,11 @@ def test_rows_of_jsonl_and_parquet_have_all_their_columns():
     }
     text = "ts: 51 - user.name: Ann - user.tags: a, b - items.sku: x - items.sku: y"
     assert rows("a.jsonl", f"\n{json.dumps(row)}\n") == {2: text}
+    assert rows("a.jsonlines", '["Ann", 5]\n"on a \\"text\\""\n[[1], {"a": "b"}]') == {
+        1: "Ann, 5",
+        2: 'on a "text"',
+        3: "1 - a: b",
+    }
     assert rows("a.parquet", parquet(ts=[51, 52], who=["Ann", None])) == {1: "ts: 51 - who: Ann", 2: "ts: 52"}
 
 

@@ -61,6 +61,7 @@ PARTS = [
     Part("TSV", "names of columns", ".tsv", text("who\tSENTENCE\nAnn\t1\n")),
     Part("JSON Lines", "values", ".jsonl", record(lambda one: {"level": "error", "msg": one})),
     Part("JSON Lines", "nested values", ".jsonl", record(lambda one: {"user": {"notes": [{"text": one}]}})),
+    Part("JSON Lines", "values without names", ".jsonl", record(lambda one: [one, 1])),
     Part("JSON Lines", "keys", ".jsonl", record(lambda one: {one: 1})),
     Part("JSON Lines", "a column of text", ".jsonl", record(lambda one: {"text": one})),
     Part("JSON Lines", "other columns of a record with a text", ".jsonl",
