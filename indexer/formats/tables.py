@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, zip_longest
+from itertools import chain, islice, pairwise, zip_longest
 from statistics import median, mode
 from typing import Any
 
@@ -84,7 +84,7 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
         delimiter, before = start[4], 1
     else:
         delimiter = _delimiter(first, delimiters, known)
-    usual = (_usual_quotes(line, delimiter) for line in chain(first[before:], lines))
+    usual = (_usual_quotes(*both, delimiter) for both in pairwise(chain(first[before:], lines, [""])))
     rows, begin = csv.reader(usual, delimiter=delimiter), before + 1
     try:
         for row in rows:
@@ -94,10 +94,17 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
         raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
 
 
-def _usual_quotes(line: str, delimiter: str) -> str:
-    """A line with two quotation marks for one after a backslash, and without blanks before a cell in such marks."""
+def _usual_quotes(line: str, after: str, delimiter: str) -> str:
+    """A line with two quotation marks for one after a backslash, and without blanks before a cell in such marks.
+
+    In TSV, a quotation mark often is part of the text. If it had an end in another line, that would have fewer cells.
+    """
     if '\\"' in line and _ESCAPED.match(line):
         line = line.replace('\\"', '""')
+    if delimiter == "\t" and line.count('"') % 2 and line.count("\t") == after.count("\t"):
+        cells = line.rstrip("\r\n").split("\t")
+        if len(cells) > 1 and any(cell[:1] == '"' and cell.count('"') % 2 for cell in cells):
+            return "\t".join('"' + cell.replace('"', '""') + '"' for cell in cells) + "\n"
     if f'{delimiter} "' in line:
         sign = re.escape(delimiter)
         line = re.sub(rf'(?<={sign}) +(?="(?:[^"]|"")*"\s*(?:{sign}|$))', "", line)
