@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, pairwise, zip_longest
+from itertools import chain, dropwhile, islice, pairwise, zip_longest
 from statistics import median, mode
 from typing import Any
 
@@ -52,6 +52,10 @@ def _records(file: OpenFile) -> Iterator[Row]:
 
 def _header(rows: list[tuple[int, list[str]]]) -> int | None:
     """The number of the row of names, after lines above the table; None if that row is data as those below it."""
+    is_note = [row[0][:1] == "#" for _, row in rows[:2]]
+    if is_note == [True, True] or (is_note == [True, False] and len(rows[0][1]) != len(rows[-1][1])):
+        header = _header(rows[1:])
+        return None if header is None else header + 1
     # A column may have no name, but a title above the table leaves the last cells empty.
     lengths = [max((at for at, cell in enumerate(row, start=1) if cell.strip()), default=0) for _, row in rows]
     if len(rows) < 2:
@@ -113,10 +117,11 @@ def _usual_quotes(line: str, after: str, delimiter: str) -> str:
 
 def _delimiter(lines: Sequence[str], delimiters: str, known: Sequence[str | None]) -> str:
     """The delimiter that finds most of the known names in the first row, or else most rows of the same length."""
+    below = [*dropwhile(lambda line: line[:1] == "#", lines)]  # notes
 
     def quality(delimiter: str) -> tuple[int, int, int, int]:
         try:
-            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+            rows = [row for row in csv.reader(below or lines, delimiter=delimiter) if row]
         except csv.Error:
             rows = []
         lengths = [len(row) for row in rows] or [0]
