@@ -3,8 +3,11 @@
 import re
 from collections.abc import Iterable
 from datetime import date
+from itertools import chain
 
 from cdesearch.errors import QueryError
+from cdesearch.words.characters import normal
+from cdesearch.words.numbers import named_dates
 
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 FIRST_YEAR, LAST_YEAR = 1000, 9999
@@ -13,8 +16,10 @@ _MONTH = re.compile(r"[0-9]{4}(?:-[0-9]{2})?")  # or a year
 _SECONDS = re.compile(r"@-?[0-9]{1,12}")
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 _MINUTES = {"min": 1, "h": 60, "d": 24 * 60, "w": 7 * 24 * 60}
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)", re.ASCII)
 # From 1950 to 2099, because other numbers of eight digits are hardly dates
-_IN_NAME = re.compile(r"(?<!\d)(19[5-9]\d|20\d\d)([-_]?)(\d\d)\2(\d\d)(?!\d)", re.ASCII)
+_IN_NAME = re.compile(r"(?<!\d)(19[5-9]\d|20\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)", re.ASCII)
+_DAY_FIRST = re.compile(r"(?<!\d)(\d\d?)\.(\d\d?)\.(19[5-9]\d|20\d\d)(?!\d)", re.ASCII)
 
 
 def stated_day(path: str, dates: Iterable[str]) -> str | None:
@@ -23,9 +28,14 @@ def stated_day(path: str, dates: Iterable[str]) -> str | None:
 
 
 def day_in_name(path: str) -> str | None:
-    """The first date in the name of a file, such as "2026-01-31"; None if there is none."""
-    found = _IN_NAME.finditer(path, path.rfind("/") + 1)
-    return next(filter(_is_day, (f"{one[1]}-{one[3]}-{one[4]}" for one in found)), None)
+    """The first date in the name of a file, such as "2026-01-31", 31.1.2026 or "31 January 2026"; None without one."""
+    start = path.rfind("/") + 1
+    year_first = (f"{one[1]}-{one[3]}-{one[4]}" for one in _IN_NAME.finditer(path, start))
+    if (day := next(filter(_is_day, year_first), None)) or not _YEAR.search(path, start):
+        return day
+    day_first = (f"{one[3]}-{one[2]:0>2}-{one[1]:0>2}" for one in _DAY_FIRST.finditer(path, start))
+    named = named_dates(normal(path[start:]).replace("_", " "))
+    return next(filter(_is_day, chain(day_first, named)), None)
 
 
 def _is_day(text: str) -> bool:

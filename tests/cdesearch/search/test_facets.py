@@ -94,6 +94,8 @@ def test_values_by_which_no_search_can_be_filtered_are_left_out(day):
         ("2025-04-02_minutes.md", "2025-04-02"), ("in/IMG_20240517_101112.txt", "2024-05-17"),
         ("letter 2024_03_01.docx", "2024-03-01"), ("2024-02-30 as 20240301.md", "2024-03-01"), ("2024-0301.md", None),
         ("2024-03-01/a.md", None), ("120240301.md", None), ("2024-03-011.md", None), ("1949-12-31.md", None),
+        ("05.03.2024 minutes.md", "2024-03-05"), ("2024.03.05.md", "2024-03-05"), ("31.2.2024.md", None),
+        ("Brief_5._März_2024.pdf", "2024-03-05"), ("2024年3月5日 会議.md", "2024-03-05"), ("Plan 2024.md", None),
     ],
 )  # fmt: skip
 def test_the_name_of_a_file_may_have_its_date(path, day):
