@@ -69,8 +69,9 @@ def row_documents(file: OpenFile, rows: Iterable[Row]) -> Iterator[Document]:
         record = record_document(file.path, row, found, number, fields)
         is_all = found.text is None
         others = [column for column in columns if is_all or column[0] not in (*used[:-1], "metadata")]
-        values = [(name, " ".join(without_tags(_text(value)).split())) for name, value in _flat(others)]
-        text = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
+        values = [(name, without_tags(_text(value)).strip()) for name, value in _flat(others)]
+        named = " - ".join(f"{name}: {value}" if name else value for name, value in values if value)
+        text = " ".join(named.split())  # a name of a column may have several lines, too
         if not is_all:
             texts = [record.text, "" if file.columns.text else text]
             yield replace(record, text="\n\n".join(filter(None, texts)), line_numbers=(line,))

@@ -39,6 +39,7 @@ def parquet(**columns):
         ("excel.csv", "sep=;\nwho;what\nAnn;oats\n", {3: "who: Ann - what: oats"}),
         ("lines.csv", 'who,what\nAnn,"oats\nand hay"\n\nBob,rye,extra\n',
          {2: "who: Ann - what: oats and hay", 5: "who: Bob - what: rye - extra"}),
+        ("wrapped.csv", '"who\nis it",what\nAnn,oats\n', {3: "who is it: Ann - what: oats"}),
         ("one.csv", "notes\nhello, world\nfoo, bar\n", {2: "notes: hello, world", 3: "notes: foo, bar"}),
         ("names.csv", "Name,Year\n", {1: "Name - Year"}),
         ("fewer.csv", "Ship,Port\nRosalba,Fowey,late\n", {2: "Ship: Rosalba - Port: Fowey - late"}),
