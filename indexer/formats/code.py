@@ -11,12 +11,16 @@ from indexer.formats.manual import SECTION, is_manual_page, manual_page
 MINIFIED = 500  # characters per line; people write code in shorter lines
 FIRST_LINES, FIRST_CHARACTERS, SHOWN_CHARACTERS = 6, 2000, 80
 _JAVA_ESCAPE = re.compile(r"\\u(?!00[0-7])([0-9A-Fa-f]{4})")  # of a letter in a resource bundle
-# A comment that a generator writes. The word "generated" alone occurs in many programs.
+# A comment that a generator writes, and not one about what a program generates or what a person may edit.
+_AUTO = r"auto(?:matically)?[- ]?generated\b"
 _GENERATED = re.compile(
-    r"^\s*(?:#|//|/?\*|--|;|%|<!--|\(\*|\|\*|\"\s|'\s|rem\b)\W{0,9}"
-    r"(?:.{0,60}\b)?(?:@generated|do not (?:edit|modify)|auto(?:matically)?[- ]?generated)\b"
+    r"^\s*(?:#|//|/?\*|--|;|%|<!--|\(\*|\|\*|\"\s|'\s|rem\b)(?:.{0,60}(?:@generated\b|\b(?-i:DO NOT (?:EDIT|MODIFY))\b"
+    r"|\bdo not (?:edit|modify)(?: (?:this|the|it|file|code|by hand|manually|directly))*\s*(?:[-.,;:!*]|$)"
+    rf"|\b(?:this|file|code|script|module|header|class|source) (?:is|was|has been) (?:an? )?{_AUTO})"
+    rf"|\W{{0,9}}(?:(?:warning|note|file|code)\W+)?{_AUTO}"
+    r"(?=\W*$|[.,:;!]| (?:by|from|with|using|on|at|file|code|header)\b))"
     r"|^\W{1,9}(?:(?:this )?(?:file|code)(?: (?:is|was|has been))? )?(?:automatically )?"
-    r"generated (?:by|from|with|using|automatically)\b",
+    r"generated (?!by hand)(?:by|from|with|using|automatically)\b",
     re.IGNORECASE,
 )
 _PRIVATE_KEY = re.compile(
