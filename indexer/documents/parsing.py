@@ -33,9 +33,15 @@ MAX_SIGNATURE = 80  # characters; every chunk of a long function begins with the
 MAX_PARSED = 1_000_000  # characters
 # Nodes of the grammars of many languages
 _DEFINITION = re.compile(
-    r"(?:\w+_)?(?:function|method|constructor|class|struct|enum|union|interface|trait|impl|module|mod|namespace|object|record|protocol)"
-    r"(?:_(?:definition|declaration|item|specifier|statement|implementation))?"
+    r"(?:\w+_)?(?:function|method|constructor|class|struct|enum|union|interface|trait|impl|module|mod|namespace|object|record|protocol|type_alias)"
+    r"(?:_(?:definition|declaration|item|specifier|statement|implementation))?|function_expression|(?:struct|interface)_type"
+    r"|block"  # of HCL
 )
+# The body in grammars where no field names it
+_BODY = re.compile(r"(?:\w+_)?(?:body|block|declaration_list)|object_type|(?:method|type)_elem")
+# Before a function without a name on its line is what it is assigned to or passed to.
+_BEFORE = re.compile(rb"\s*(?!end\b)(?=[\w$@\"'.])")
+MAX_BEFORE = 200  # bytes
 # The languages whose grammar is the function `language` of the module `tree_sitter_` and their name; then the others.
 # Languages that are not here are split by lines: no maintained wheel of their grammar has a free licence and runs on
 # every system.
@@ -125,7 +131,9 @@ def _headings(text: str, tree: "Tree") -> Iterator[Heading]:
     found = []
     for start, end, level, title in _definitions(data, tree):
         found += [(start, level, title), (end, level, "")]
-    found.sort(key=lambda one: (one[0], bool(one[2]), -one[1]))  # a definition ends before the next one begins
+    found.sort(
+        key=lambda one: (one[0], bool(one[2]), one[1] if one[2] else -one[1])
+    )  # a definition ends before the next one begins
     offset = before = 0
     for (start, level, title), (end, _, _) in pairwise([*found, (len(data), 0, "")]):
         offset += start - before if text.isascii() else len(data[before:start].decode("utf-8", "replace"))
@@ -136,17 +144,48 @@ def _headings(text: str, tree: "Tree") -> Iterator[Heading]:
 
 def _definitions(data: bytes, tree: "Tree") -> Iterator[tuple[int, int, int, str]]:
     """Yield the start, the end, the level and the signature of each definition. Offsets are in bytes."""
-    nodes: list[tuple[Node, int]] = [(tree.root_node, 1)]
+    nodes: list[tuple[Node, Node, int]] = [(tree.root_node, tree.root_node, 1)]
     while nodes:
-        node, level = nodes.pop()
-        body = node.child_by_field_name("body") if _DEFINITION.fullmatch(node.type) else None
-        if body is not None and node.end_point.row > node.start_point.row:
+        node, outer, level = nodes.pop()
+        inner, body = node.named_children, None
+        if _may_define(node.type) and node.end_point.row > node.start_point.row and _does_define(node, outer):
+            own = node.child_by_field_name("body")
+            body = own or next((child for child in inner if _BODY.fullmatch(child.type)), None)
+        if body is not None:
+            start = _start(data, node)
             end = min([body.start_byte, *(child.start_byte for child in node.children if child.type == "comment")])
-            title = " ".join(data[node.start_byte : end].decode("utf-8", "replace").split())
-            if title := title.rstrip(" :{=")[:MAX_SIGNATURE]:
-                yield node.start_byte, node.end_byte, level, title
+            title = _one_line(data[start:end])
+            if outer.type == "type_definition":  # of C has the name after the body
+                title += f" {_one_line(data[node.end_byte : outer.end_byte])}"
+            name = node.child_by_field_name("name")
+            if len(title) > MAX_SIGNATURE and name is not None:  # without the annotations on the lines above the name
+                title = _one_line(data[max(start, data.rfind(b"\n", 0, name.start_byte) + 1) : end])
+            if title := title[:MAX_SIGNATURE]:
+                yield start, node.end_byte, level, title
                 level += 1
-        nodes += [(child, level) for child in node.named_children if child.named_child_count]
+        nodes += [(child, node, level) for child in inner if child.named_child_count]
+
+
+def _one_line(text: bytes) -> str:
+    return " ".join(text.decode("utf-8", "replace").split()).rstrip(" :{=;")
+
+
+_may_define = lru_cache(maxsize=1024)(_DEFINITION.fullmatch)
+
+
+def _does_define(node: "Node", outer: "Node") -> bool:
+    if node.type == "block":
+        return outer.type == "body"
+    return outer.type == "type_spec" or not node.type.endswith("_type")
+
+
+def _start(data: bytes, node: "Node") -> int:
+    """Where a definition starts: one without a name, at the name before it on its line."""
+    if any(node.child_by_field_name(name) for name in ("name", "declarator")):
+        return node.start_byte
+    line = data.rfind(b"\n", 0, node.start_byte) + 1
+    before = _BEFORE.match(data, line, node.start_byte) if node.start_byte - line <= MAX_BEFORE else None
+    return before.end() if before else node.start_byte
 
 
 @lru_cache

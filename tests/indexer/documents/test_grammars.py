@@ -59,6 +59,26 @@ def test_a_language_without_a_grammar_is_split_as_text():
         ("scala", "object A {\n  def b = {\n  }\n}\n", ["object A", "def b"]),
         ("bash", "a() {\n  b\n}\n", ["a()"]),
         ("lua", "function a()\n  b()\nend\n", ["function a()"]),
+        ("hcl", 'resource "a" "b" {\n  c = 1\n}\n', ['resource "a" "b"']),
+        ("lua", "A.b = function(x)\n  return x\nend\n", ["A.b = function(x)"]),
+        ("kotlin", "class A {\n  fun b(): Int {\n    return 1\n  }\n}\n", ["class A", "fun b(): Int"]),
+        ("kotlin", f'@Suppress("{"C" * 80}")\nfun a() {{\n}}\n', ["fun a()"]),
+        (
+            "go",
+            "type A struct {\n\tb int\n}\ntype C interface {\n\tio.Reader\n}\n",
+            ["type A struct", "type C interface"],
+        ),
+        ("go", "func a() {\n\tb := []struct {\n\t\tc int\n\t}{}\n}\n", ["func a()"]),
+        ("c", "typedef struct {\n  int a;\n} b_t;\n", ["typedef struct b_t"]),
+        ("typescript", "export const a = async () => {\n  b()\n}\n", ["export const a = async () =>"]),
+        (
+            "typescript",
+            "class A {\n  b = (e) => {\n  }\n}\ntype C = {\n  d: 1\n}\n",
+            ["class A", "b = (e) =>", "type C"],
+        ),
+        ("javascript", "exports.a = function (x) {\n}\n", ["exports.a = function (x)"]),
+        ("javascript", "it('a', () => { b(() => {\n  c()\n})\n})\n", ["it('a', () =>", "it('a', () => { b(() =>"]),
+        ("javascript", "{\n}, () => {\n}\n", ["() =>"]),
     ],
 )
 def test_the_definitions_of_common_languages_are_found(language, text, titles):
