@@ -46,6 +46,8 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         _note_filters(options, service)
     if result.searched and options.format != "json":
         _note(printable(shown_instead(result.searched)))
+    if (exclusion := request.query.exclusion) and options.format != "json":
+        _note(printable(exclusion))
     kept = result.confident(request.min_confidence)
     if here is not None and not kept.seems_answered:
         _note_elsewhere(here, options, result, service)

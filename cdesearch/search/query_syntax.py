@@ -1,8 +1,10 @@
 """The operators in the text of a query: `-word`, `-"a phrase"`, `path:GLOB`, `type:NAME`, `-path:GLOB`, `-type:NAME`.
 
 `AND NOT word` is the same as `-word`. An operator begins a word, and nothing within quotation marks is one. A single
-letter after a hyphen, and two hyphens, are options such as `-v` and `--dry-run`, which are searched for. A text of more
-than MAX_WORDS words was pasted: its hyphens are dashes, options and marks of lists, so it has no operators.
+letter after a hyphen, and two hyphens, are options such as `-v` and `--dry-run`, which are searched for. So are `-a=b`
+and, in a text that begins with the name of a program, two or three letters, or right after the name a word with a
+capital or digit: `tar -xzf`, `gcc -Wall`. A text of more than MAX_WORDS words was pasted: its hyphens are dashes,
+options and marks of lists, so it has no operators.
 """
 
 import re
@@ -23,6 +25,14 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+_PROGRAMS = """
+    7z ansible apt apt-get aws awk bash bun cargo cat cd chmod chown clang cmake composer conda cp curl cut deno df diff
+    dig dnf docker dotnet du echo ffmpeg find gcc gh git go gradle grep gunzip gzip head helm java javac journalctl
+    kubectl less ln ls make mkdir mv mvn mysql nc netstat node npm npx openssl perl php ping pip pip3 pnpm podman poetry
+    ps psql pytest python python3 return rg rm rsync ruby rustc scp sed sort ssh systemctl tail tar terraform uv wget
+    xargs yarn zip unzip
+"""  # `return` has options, too: -EINVAL
+_COMMAND = re.compile(rf"\s*(?:[$%#>] )?(?:sudo )?(?:\.?/\S+|{'|'.join(_PROGRAMS.split())})(?=\s)(?:\s+-\S+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,12 @@ class Query:
             return None
         return f"NOT regexp_like(text, {quoted('(?i)' + '|'.join(map(_whole, self.excluded)))})"
 
+    @property
+    def exclusion(self) -> str | None:
+        """The sentence that tells which words leave out passages; None without such words."""
+        words = ", ".join(f'"{word}"' for word in self.excluded)
+        return f'Passages with {words} are left out. Quote an option to search for it: "-x".' if words else None
+
 
 @lru_cache(maxsize=256)
 def parse_query(text: str) -> Query:
@@ -56,12 +72,13 @@ def parse_query(text: str) -> Query:
     if len(text.split()) > MAX_WORDS:
         return Query(text)
     found: dict[str, dict[str, None]] = {}  # dictionaries keep the order
+    command = _COMMAND.match(text)
     has_lower = any(map(str.islower, text))  # else AND NOT are words in capitals like the others
 
     def take(token: re.Match[str]) -> str:
         excluded = token["excluded"] or (token["negated"] if has_lower else None)
         value = excluded or token["value"]
-        if not value:
+        if not value or (token["excluded"] and _is_option(token, command)):
             return token[0]
         kind = "excluded" if excluded else f"{'excluded_' if token['minus'] else ''}{token['name']}"
         found.setdefault(kind, {})[" ".join(value.strip('"“”').split())] = None
@@ -69,6 +86,14 @@ def parse_query(text: str) -> Query:
 
     words = _TOKEN.sub(take, text)
     return Query(words.strip() if found else text, **{kind: tuple(values) for kind, values in found.items()})
+
+
+def _is_option(token: re.Match[str], command: re.Match[str] | None) -> bool:
+    word = token["excluded"]
+    if command is None or word[0] in '"„“':
+        return re.match(r"[\w.:-]+=", word) is not None
+    may_be_long = token.start() < command.end()
+    return re.fullmatch(r"[A-Za-z]{2,3}|[\w.:-]+=.*" + r"|.*[A-Z\d].*" * may_be_long, word) is not None
 
 
 def _whole(phrase: str) -> str:

@@ -83,6 +83,8 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
         yield f"The index is not complete yet ({result.stage}): passages without a vector are found by words."
     if result.hits and not offset and not result.seems_answered:
         yield "Nothing here seems to answer that."
+    if (exclusion := request.query.exclusion) and not offset:
+        yield exclusion
     if result.searched and not offset:
         yield shown_instead(result.searched)
     if result.unknown_name and not offset:

@@ -90,6 +90,11 @@ def test_a_misspelled_word_is_replaced_and_the_command_says_so(indexed):
     assert (found["query"], found["searched"]) == ("dog braks", "dog barks")
 
 
+def test_a_word_that_leaves_out_passages_is_named(indexed):
+    run = cdesearch("query", "dog -quartz barks", "--format", "grep", cwd=indexed)
+    assert run.stderr.startswith('Passages with "quartz" are left out.') and "barks" in run.stdout
+
+
 def test_a_list_of_files_says_how_many_there_are(indexed):
     run = cdesearch("query", "-k1", "--", "-path:none", cwd=indexed)
     assert run.stderr == "1 of 2 are listed: add -k 2 to list all.\n"

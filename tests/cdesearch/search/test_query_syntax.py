@@ -32,6 +32,9 @@ def opened(tmp_path_factory):
         ("a show -fireworks", Query("a show", excluded=("fireworks",))),
         ("-ab, -C++ c.", Query("c.", excluded=("ab", "C++"))),
         ("a AND NOT fireworks, c", Query("a  c", excluded=("fireworks",))),
+        ("python -snake docker -compose", Query("python  docker", excluded=("snake", "compose"))),
+        ("a gcc -Wall rm -rf", Query("a gcc  rm", excluded=("Wall", "rf"))),
+        ('tar -xy=1 -"x y" a=b', Query("tar -xy=1  a=b", excluded=("x y",))),
         ('a AND NOT "puppet show"', Query("a", excluded=("puppet show",))),
         ("-été -漢字 x", Query("x", excluded=("été", "漢字"))),
         ('a -"puppet   show" -“x”', Query("a", excluded=("puppet show", "x"))),
@@ -62,6 +65,14 @@ def test_operators_are_separated_from_the_words(text, expected):
             'a -"',
             '-"" -" "',
         ),
+        *(
+            "rm -rf node_modules",
+            "$ tar -xzf x",
+            "docker run -it --rm alpine",
+            "return -EINVAL",
+            "gcc -Wall -O2 main.c",
+        ),
+        *("-std=c++17", "./gradlew -Pa", "sudo ls -la", "mvn -DskipTests package"),
         *("https://x", "std::path:", "C:path", "note: path: x", "path::join", "type::Name", "Path:x", "a:type:md"),
         *("path:", '"a -word" b', "“path:src a”", '"type:md"', " ".join(["word"] * MAX_WORDS) + " -excluded path:src"),
     ],
@@ -127,6 +138,11 @@ def test_files_that_begin_alike_are_all_listed(tmp_path):
     root = write_files(tmp_path / "alike", {f"{name}.py": f"{licence}\n{name} = 1\n" for name in "abc"})
     with cdesearch.build(root) as built:
         assert [hit.chunk.path for hit in built.search("type:py")] == ["a.py", "b.py", "c.py"]
+
+
+def test_a_sentence_tells_what_is_left_out():
+    said = 'Passages with "fireworks", "puppet show" are left out. Quote an option to search for it: "-x".'
+    assert parse_query('a -fireworks -"puppet show"').exclusion == said and parse_query("a -v").exclusion is None
 
 
 def test_the_words_of_operators_are_not_marked():

@@ -141,6 +141,7 @@ def test_a_question_that_nothing_answers_gets_a_note(agent):
     notes = foreign.structured_content["notes"]
     assert notes == ["Nothing here seems to answer that.", 'No text here contains "xylophone".']
     assert all(note in text_of(foreign) for note in notes)
+    assert 'Passages with "quartz" are left out.' in text_of(search(agent, "town with a mill -quartz"))
 
 
 def test_all_indexes_are_searched_as_one_and_their_passages_can_be_read(agent):
