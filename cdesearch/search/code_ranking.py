@@ -32,12 +32,14 @@ _LANGUAGES = """
 """
 _CODE = frozenset(suffix for language in _LANGUAGES.split() for suffix in TYPES[language].split())
 _TESTS = re.compile(
-    r"(?:^|/)(?:tests?|specs?|__tests__|testing|examples?|samples?|bench\w*|demos?|fixtures?|vendor|third_party)/"
-    r"|[_.-](?:test|spec)s?\.|(?:^|/)test_|Tests?\.\w+$",
+    r"(?:^|/)(?:(?:android)?tests?|specs?|__tests__|testing|testdata|e2e|cypress|mocks|__mocks__|examples?|samples?"
+    r"|bench\w*|demos?|fixtures?|vendor|third_party)/"
+    r"|[_.-](?:test|spec|cy|stories)s?\.|(?:^|/)(?:test_|(?:conf)?tests?\.)"
+    r"|(?-i:\w(?:Tests?\.\w+|(?:Spec|IT)\.(?:scala|groovy|kt)|IT\.java)$)",
     re.IGNORECASE,
 )
 _ASKS_FOR_TESTS = re.compile(
-    r"(?<![^\W_])(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?)(?![^\W_])", re.IGNORECASE
+    r"(?<![^\W_])(?:tests?|specs?|examples?|samples?|bench\w*|demos?|fixtures?|mocks?|e2e)(?![^\W_])", re.IGNORECASE
 )
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

@@ -19,6 +19,12 @@ def ranked(query, *found):
         ("retry a request", [(3, "a.py"), (2.9, "a.py"), (2.8, "a.py"), (2.7, "b.py"), (0, "c.py")], [0, 1, 3, 2, 4]),
         ("retry a request", [(3.0, "a.md"), (2.9, "a.md"), (2.5, "b.md"), (0, "c.md")], [0, 1, 2, 3]),  # but not texts
         ("retry a request", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [1, 0, 2]),
+        (
+            "retry a request",
+            [(3.0, "ATest.java"), (2.8, "TidyIT.java"), (2.5, "Latest.java"), (0, "c.py")],
+            [2, 0, 1, 3],
+        ),
+        ("retry a request", [(3.0, "mocks/a.ts"), (2.9, "a.cy.ts"), (2.8, "shortest.ts"), (0, "c.ts")], [2, 0, 1, 3]),
         ("test a retry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),
         ("test_retry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),
         ("FakeRetry", [(3.0, "tests/a.py"), (2.5, "b.py"), (0, "c.py")], [0, 1, 2]),  # it is defined there
