@@ -89,7 +89,7 @@ def domain_files(sources: Iterable[Path]) -> list[Path]:
             )
         for file in sorted(filter(_format, source.iterdir())) if source.is_dir() else [source]:
             if _format(file) is None:
-                raise SourceError(f"{file} is not a .jsonl, .jsonl.gz or .parquet file.", "Convert it to one.")
+                raise SourceError(f"{file} is not a .jsonl, .ndjson, .jsonl.gz or .parquet file.", "Convert it to one.")
             other = domains.setdefault(domain_name(file), file)
             if other is not file:
                 raise SourceError(
@@ -140,8 +140,14 @@ def _converted(value: Any, kind: type[T], location: str) -> T:
 
 def _pair(row: dict[str, Any], location: str) -> Pair:
     named = {name: row[other] for name, other in OTHER_NAMES.items() if name not in row and other in row}
-    # sentence-transformers has each negative in a column of its own.
-    negatives = row.get("negatives") or [row[name] for name in row if _NEGATIVE.fullmatch(name)]
+    if missing := [name for name in OTHER_NAMES if name not in row and name not in named]:
+        raise SourceError(
+            f"{location} has no `{missing[0]}`. Its columns are {', '.join(map(repr, row))[:200] or 'none'}.",
+            "Name them query and document, or anchor and positive, or correct the line.",
+        )
+    # sentence-transformers has each negative in a column of its own, or a list of them in one.
+    columns = [row[name] for name in row if _NEGATIVE.fullmatch(name)]
+    negatives = row.get("negatives") or (columns[0] if columns and isinstance(columns[0], list) else columns)
     found = _converted({**row, **named, "negatives": negatives}, _Row, location)
     texts, scores = found.negatives or [], found.scores or []
     if len(scores) not in (0, 1 + len(texts)):
@@ -191,7 +197,7 @@ def _parsed(line: bytes, location: str) -> dict[str, Any]:
 
 def _format(file: Path) -> str | None:
     name = file.name.lower()
-    if name.endswith((".jsonl", ".jsonl.gz")):
+    if name.endswith((".jsonl", ".jsonl.gz", ".ndjson")):
         return "jsonl"
     return "parquet" if name.endswith(".parquet") else None
 

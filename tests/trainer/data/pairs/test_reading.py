@@ -17,9 +17,10 @@ def test_pairs_of_every_format(tmp_path):
     write_rows(tmp_path / "a.jsonl", rows)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
+    write(tmp_path / "d.ndjson", [{"anchor": "q", "positive": "d", "negative": ["n"]}, rows[1]])
     (tmp_path / "notes.txt").write_text("no pairs")
     files = domain_files([tmp_path])
-    assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet"]
+    assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.ndjson"]
     for file in files:
         assert list(read_pairs(file)) == [Pair("q", "d", ("n",)), Pair("r", "e")]
 
@@ -45,8 +46,8 @@ PAIR = '"query": "q", "document": "d"'
 
 BROKEN = {
     "{oops": "not a JSON object",
-    '{"query": 1}': r"not as expected: .*\$\.query`\. Correct or remove the line\.",
-    '{"query": "q"}': "missing required field `document`",
+    '{"query": 1, "document": "d"}': r"not as expected: .*\$\.query`\. Correct or remove the line\.",
+    '{"query": "q", "pos": ["d"]}': r"has no `document`\. Its columns are 'query', 'pos'\. Name them query and",
     f'{{{PAIR}, "place": -1}}': r"\$\.place",
     f'{{{PAIR}, "negatives": [null]}}': r"\$\.negatives\[0\]",
     f'{{{PAIR}, "scores": [1, 2, 3]}}': "not one number for the document",
