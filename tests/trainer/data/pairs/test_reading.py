@@ -17,7 +17,7 @@ def test_pairs_of_every_format(tmp_path):
     write_rows(tmp_path / "a.jsonl", rows)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "c.parquet")
-    write(tmp_path / "d.ndjson", [{"anchor": "q", "positive": "d", "negative": ["n"]}, rows[1]])
+    write_rows(tmp_path / "d.ndjson", [{"anchor": "q", "positive": "d", "negative": ["n"]}, rows[1]])
     (tmp_path / "notes.txt").write_text("no pairs")
     files = domain_files([tmp_path])
     assert [file.name for file in files] == ["a.jsonl", "b.jsonl.gz", "c.parquet", "d.ndjson"]
