@@ -20,7 +20,6 @@ from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.numbers import month_of, named_dates, named_months
-from cdesearch.words.stop_words import EVERY_STOP_WORD
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,7 +230,7 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
     from lancedb import query as lance
 
     match: Any = lance.MatchQuery
-    words = [word for word in term.text.split() if word.lower() not in EVERY_STOP_WORD]
+    words = [word for word in term.text.split() if not ExactTerm(word).is_of_common_words]
     needed = [[*searched_words(index, word)] for word in words]
     if not term.is_phrase:
         needed = [[*forms, *(NAMED + form for form in forms)] for forms in needed]

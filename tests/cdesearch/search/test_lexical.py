@@ -69,6 +69,12 @@ def test_a_quoted_query_finds_only_chunks_with_the_phrase_even_of_words_that_ful
     assert paths(searcher, '"strip the auth" should_strip_auth HTTPError', mode) == ["words.md"]
 
 
+def test_a_phrase_is_found_with_a_comma_after_a_function_word_of_its_language(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.md").write_text("Vergiss die Pässe nicht, sonst müssen wir auf dem Weg zum Bahnhof umkehren.")
+    with cdesearch.build(tmp_path, model=tiny_checkpoint) as built:
+        assert len(built.search('"Pässe nicht, sonst"').hits) == 1
+
+
 @pytest.mark.parametrize("mode", ["text", "hybrid"])
 def test_a_phrase_that_a_long_text_quotes_is_not_demanded(searcher, mode):
     words = "the prince of Denmark asks in a famous speech whether a man should strip the header of"
