@@ -19,7 +19,7 @@ from cdesearch.words.analyzer import NAMED, query_words, runs_of
 from cdesearch.words.compounds import JOINING
 from cdesearch.words.detection import ignored_words, main_language
 from cdesearch.words.known import ENGLISH
-from cdesearch.words.numbers import month_of, named_dates, named_months
+from cdesearch.words.numbers import is_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,12 +122,11 @@ def find_unknown_name(index: Index, query: str, is_rare: Callable[[str], bool], 
             return number
     if main_language(index.manifest.languages) != ENGLISH:
         return None
-    is_dated = any(map(str.isdigit, query)) and (any(named_dates(query)) or any(named_months(query)))
     has_capitals = 2 * sum(run[0].isupper() for run in runs) > len(runs)
     unseen = (
         run
         for at, run in enumerate(runs)
-        if run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen and not (is_dated and month_of(run))
+        if run.isalpha() and len(run) >= LEAST_NAME and run.lower() not in seen and not is_time(run)
         if is_rare(run) or (at > 0 and run[0].isupper() and not has_capitals)
     )
     for name in islice(unseen, MOST_NAMES):

@@ -42,6 +42,7 @@ _OTHER_MONTHS = """
 """
 _MONTH_OF |= {name: number for number, names in enumerate(_OTHER_MONTHS.split("|"), 1) for name in names.split()}
 _THOUSANDS = re.compile(r"(\d{1,3}(?:([.,' ])\d{3})(?:\2\d{3})*|\d{1,2}(?:,\d\d)+,\d{3})(?:(?!\2)[.,](\d+))?")
+_WEEKDAYS = frozenset(("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"))
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
 _NO_CENTS = re.compile(r"\d+[.,]00")
 _SEPARATOR = re.compile(r"[^\d]+")
@@ -137,6 +138,11 @@ def named_months(text: str) -> Iterator[str]:
 def month_of(word: str) -> int | None:
     """The month, from 1 on, of a name in one of several languages, or of its abbreviation; None for other words."""
     return _MONTH_OF.get(folded(word.lower()))
+
+
+def is_time(word: str) -> bool:
+    """Whether a word is the name of a month or of an English weekday, which texts may write as digits."""
+    return word.lower() in _WEEKDAYS or month_of(word) is not None
 
 
 def _possible(year: str, month: int, day: str) -> str | None:
