@@ -26,6 +26,7 @@ Scores = NDArray[np.floating[Any]]
 
 LEAST_COLUMNS = 2  # of a table whose cells get names
 MIN_WORDS = 3  # a shorter sentence cannot be understood alone
+MIN_ENTRY = 2  # words of an item of a list or of a field, such as "- 2 eggs" and "Status: open"
 SHORT = 3  # words of a sentence that is quoted with the one before it, such as "Default is 6379."
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
@@ -33,6 +34,8 @@ _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 _QUESTION, _COLON = ("?", "\uff1f", "\u061f"), (":", "\uff1a")
 # Also the full stops of Chinese, Hindi and Urdu, and the marks of questions in Chinese and Arabic
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1a\uff1f\u061f\u06d4\u0964][\"')\]*_`\u201d\u2019\u300d\u300f]*$")
+# An item of a list, a field such as "Owner: Ann", or a line of a diary that begins with a date
+_ENTRY = re.compile(r"[-*+•]\s|[A-Z][\w .'()-]{0,40}: \S|[\[(]?\d")
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
@@ -91,11 +94,12 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         head = head if is_row else ""
         # In a program, a line such as "# How it works" is a comment, which may answer.
         is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
+        is_entry = is_prose and sentence.is_first and _ENTRY.match(passage.text, sentence.start)
         # The last sentence may be incomplete, because a chunk can end within a sentence.
-        is_cut = is_prose and is_last and position > 0 and not _END.search(text)
-        n_words = _number_of_words(text)
+        is_cut = is_prose and is_last and position > 0 and not (is_entry or _END.search(text))
+        n_words, least = _number_of_words(text), MIN_ENTRY if is_entry else MIN_WORDS
         is_question = text.endswith(_QUESTION) and not _MORE_THAN_A_QUESTION.match(text)
-        if not (is_heading or is_cut or is_question or text.endswith(_COLON) or n_words < MIN_WORDS):
+        if not (is_heading or is_cut or is_question or text.endswith(_COLON) or n_words < least):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
             short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)

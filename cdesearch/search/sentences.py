@@ -18,6 +18,7 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _INSIDE = re.compile(r"\.\w|(?<=\d\.) [a-zß-ÿčďěňřšťůžа-яё]")  # as in "http.Handler" and "3. června"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
+_NUMBERED = re.compile(r"\s*[\[(]?\d[\d.:/-]*")  # the date or the time at the start of each line of a diary
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
 # several plain words follow each other in the paragraph, or a line is a whole sentence.
@@ -66,7 +67,7 @@ def _rows(text: str) -> Iterator[tuple[int, int, Kind]]:
 def _prose_sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
-    item = _ITEM.match(text, start, end)
+    item = _ITEM.match(text, start, end) or _NUMBERED.match(text, start, end)
     words = item.end() if item else start  # the mark of a list item, such as "1. ", is not a sentence
     starts = [words + bound["start_index"] for bound in get_sentence_boundaries(language, text[words:end])]
     starts = [one for one in starts if not _INSIDE.match(text, one - 1)]
@@ -96,7 +97,8 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
             continue
         single: Kind | None = "heading" if _HEADING.match(line) else "row" if _ROW.match(line) else None
         is_blank = not line.strip() or _is_empty_comment(line, block)
-        if block and (mark or single or is_blank or _ITEM.match(line)):
+        is_entry = _ITEM.match(line) or (block and _NUMBERED.match(line) and _NUMBERED.match(block[0][1]))
+        if block and (mark or single or is_blank or is_entry):
             yield _paragraph(block)
             block = []
         if single:

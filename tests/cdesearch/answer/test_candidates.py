@@ -54,6 +54,12 @@ def test_sentences_of_other_scripts_have_words_ends_and_questions():
     assert [one.text for one in found] == ["押金为九百元。", "अनुबंध 3 जून को समाप्त होता है।", "जमा राशि 900 रुपये है।"]
 
 
+@pytest.mark.parametrize("last", ["- a bed", "Status: open", "2024-05-17 sowed", "19:30 concert"])
+def test_the_last_item_of_a_list_or_line_of_a_diary_is_not_left_out_even_if_it_has_two_words(last):
+    *_, found = candidates_of([passage(f"# Plan\n\n12:30 lunch by the harbour\n{last}")])
+    assert found.text == last.removeprefix("- ")
+
+
 def test_code_is_one_unit_without_its_fence_and_long_code_is_cut_after_a_line():
     (short,) = candidates_of([passage("```python\nheat(water)\nstir(soup)\n```")])
     assert (short.text, short.kind) == ("heat(water)\nstir(soup)", "code")

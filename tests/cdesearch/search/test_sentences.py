@@ -71,6 +71,12 @@ def test_sentences_respect_structure_and_abbreviations():
     ]
 
 
+def test_lines_that_begin_with_a_date_or_a_time_are_units():
+    entries = ["03.05. Peas\n  and beans", "17.05. frost", "[14:02] Ann: hello", "[14:03] Bert: good day"]
+    text = "\n".join([*entries, "\nIt took\n3 days."])
+    assert texts(text) == [("prose", one) for one in [*entries, "It took\n3 days."]]
+
+
 def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
