@@ -19,6 +19,9 @@ from cdesearch.search.sentences import Kind, Sentence, split_sentences
 from cdesearch.search.sheets import BAR, NO_NAME, cells_of, is_sheet
 from cdesearch.store.line_places import value_at
 from cdesearch.store.vector_format import VectorFormat
+from cdesearch.words.analyzer import query_words, runs_of, text_words
+from cdesearch.words.known import ENGLISH
+from cdesearch.words.numbers import month_of
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.word_forms import TOKEN
 
@@ -31,11 +34,11 @@ SHORT = 3  # words of a sentence that is quoted with the one before it, such as 
 MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
 
 _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
+# An item of a list, a field such as "Owner: Ann", or a line of a diary that begins with a date
+_ENTRY = re.compile(r"[-*+•] {1,3}\S|[A-Z][\w .'()-]{0,40}: \S|[\[(]?\d")
 _QUESTION, _COLON = ("?", "\uff1f", "\u061f"), (":", "\uff1a")
 # Also the full stops of Chinese, Hindi and Urdu, and the marks of questions in Chinese and Arabic
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1a\uff1f\u061f\u06d4\u0964][\"')\]*_`\u201d\u2019\u300d\u300f]*$")
-# An item of a list, a field such as "Owner: Ann", or a line of a diary that begins with a date
-_ENTRY = re.compile(r"[-*+•]\s|[A-Z][\w .'()-]{0,40}: \S|[\[(]?\d")
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|[\s|:-]+")
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the start of a line
@@ -43,6 +46,7 @@ _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)  # in a mail, at the s
 _COMMENT = re.compile(r"^[ \t]*(?:(?://+|#+|/?\*+|--)[ \t]|\"{3}|'{3})", re.MULTILINE)
 _FENCE = re.compile(r"(?:```|~~~).*\n?")
 _MORE_THAN_A_QUESTION = re.compile(r"[^:?]{1,40}: [^?]+, ")  # such as "Ann: away in May, who stands in for her?"
+_NUMBERED_NAME = re.compile(r"\b[A-Za-z]?[a-z]{2,}\d+\b")  # such as base64, whose number tells nothing
 _WHY = re.compile(r"\b(?:why|what caused|how come|warum|weshalb|wieso|pourquoi|waarom)\b", re.IGNORECASE)
 _CAUSE = re.compile(
     r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b",
@@ -56,6 +60,7 @@ WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a senten
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
 FRAGMENT_PENALTY = 2.0  # of prose that does not end like a sentence, such as a caption
 HEADING_PENALTY = 0.5  # of the score of a heading as that of the sentence below it
+EXACT_WEIGHT, MOST_EXACT = 3.0, 2  # of a number, an identifier or a date of the question, and of how many in a sentence
 MARGIN = 4.0  # a sentence is left out if its score is lower than the best one by more than this
 
 
@@ -229,10 +234,12 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     scores = np.maximum(judged[:n], [above.get(one.heading, -np.inf) for one in candidates])
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
+    scores = scores + EXACT_WEIGHT * _exact_words(question, texts)
     if _WHY.search(question):
         scores = _with_causes(scores, candidates)
     is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
-    chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors[:n])
+    kinds = [one.kind for one in candidates]
+    chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors[:n], kinds)
     order: dict[int, int] = {}
     for row in chosen:
         order.setdefault(candidates[row].passage, len(order))
@@ -240,6 +247,20 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     quoted = {before.get((one.passage, one.position), one) for one in (candidates[row] for row in chosen)}
     in_order = sorted(quoted, key=lambda one: (order[one.passage], one.position))
     return [replace(one, text=f"{one.text} {one.short}".rstrip()) for one in in_order]
+
+
+def _exact_words(question: str, texts: Sequence[str]) -> Scores:
+    """How many words with digits of a question each of the n texts contains, (n,). A month is one of any year."""
+    words = query_words(_NUMBERED_NAME.sub("", question), ())
+    asked = {word for word in words if len(word) > 1 and any(map(str.isdigit, word))}
+    names = [run for run in runs_of(question)[1:] if run[0].isupper() and (len(run) > 3 or run == "May")]
+    months = {f"-{month:02}" for month in map(month_of, names) if month}
+    if not asked and not months:
+        return np.zeros(len(texts))
+    found = [text_words(text, ENGLISH).split() for text in texts]
+    in_month = (any(len(word) == len("2024-05") and word[4:] in months for word in some) for some in found)
+    counts = [len(asked.intersection(some)) + is_in for some, is_in in zip(found, in_month, strict=True)]
+    return np.array([min(count, MOST_EXACT) for count in counts], np.float64)
 
 
 def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:
@@ -255,13 +276,13 @@ def _with_causes(scores: Scores, candidates: Sequence[Candidate]) -> Scores:
     return raised
 
 
-def _different(scores: Scores, vectors: Floats) -> list[int]:
-    """The rows with the best scores, best first. Of rows with similar vectors, only the best is included."""
+def _different(scores: Scores, vectors: Floats, kinds: Sequence[Kind]) -> list[int]:
+    """The rows with the best scores, best first. Of sentences with similar vectors, only the best is included."""
     chosen: list[int] = []
     for row in np.argsort(-scores, kind="stable").tolist():
         if scores[row] < scores.max() - MARGIN:
             break
-        if all(float(vectors[row] @ vectors[other]) <= MAX_COSINE for other in chosen):
+        if kinds[row] == "row" or all(float(vectors[row] @ vectors[other]) <= MAX_COSINE for other in chosen):
             chosen.append(row)
         if len(chosen) == MAX_SENTENCES:
             break

@@ -76,6 +76,12 @@ def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):
     assert all(vectors[i] @ vectors[j] <= MAX_COSINE + 1e-4 for i in range(len(quotes)) for j in range(i))
 
 
+@pytest.mark.parametrize("question", ["meter on 1 March 2025", "meter on 2025-03-01", "what was the meter in March"])
+def test_the_row_with_the_date_of_the_question_is_quoted(question, corpus):
+    rows = "".join(f"\n| 2025-{month:02}-01 | {month}210 |" for month in range(1, 13))
+    assert "2025-03-01 · 3210" in quoted(question, f"| Date | Meter |\n|---|---|{rows}", corpus)
+
+
 def test_without_evidence_nothing_is_answered(searcher, corpus):
     question = "which visa is required for a journey to Japan?"
     hits, passages = found(searcher, question)
