@@ -1,5 +1,6 @@
 import pytest
 
+import cdesearch
 from cdesearch.search import lexical
 from cdesearch.search.lexical import find_unknown_name
 
