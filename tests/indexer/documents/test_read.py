@@ -82,7 +82,7 @@ def test_records_in_beir_layout_whose_text_is_their_title_if_they_have_no_other(
         ("a.pdf", b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "a pointer of Git LFS"),
         ("a.ipynb", b"{}", "notebook"),
         ("a.canvas", b"[]", "not a canvas"),
-        ("a.jsonl", b"\n{oops\n[1]\n", "none of its 2 lines can be read: line 2 is not JSON"),
+        ("a.jsonl", b"\n{oops\n[1\n", "none of its 2 lines can be read: line 2 is not JSON"),
         ("a.parquet", b"PAR1", "broken Parquet"),
         ("a.jsonl.gz", b"\x1f\x8bxx", "broken gzip"),
         ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 9, mtime=0)[:-9], "broken gzip"),
