@@ -35,7 +35,7 @@ _TESTS = re.compile(
     r"(?:^|/)(?:(?:android)?tests?|specs?|__tests__|testing|testdata|e2e|cypress|mocks|__mocks__|examples?|samples?"
     r"|bench\w*|demos?|fixtures?|vendor|third_party)/"
     r"|[_.-](?:test|spec|cy|stories)s?\.|(?:^|/)(?:test_|(?:conf)?tests?\.)"
-    r"|(?-i:\w(?:Tests?\.\w+|(?:Spec|IT)\.(?:scala|groovy|kt)|IT\.java)$)",
+    r"|(?-i:(?:\w(?:Tests?\.\w+|Spec\.(?:scala|groovy|kt))|[a-z\d]IT\.(?:java|kt))$)",
     re.IGNORECASE,
 )
 _ASKS_FOR_TESTS = re.compile(

@@ -15,6 +15,7 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from cdesearch.search.query_syntax import QUOTED
 from cdesearch.search.readable import without_markup
 from cdesearch.words.analyzer import runs_of
 from cdesearch.words.numbers import named_dates
@@ -48,11 +49,7 @@ _EMPHASIS = "[/=+]?"  # of Org, where words in Markdown have none
 _WORDS, _NAMES = re.compile(r"[^\W_]+"), re.compile(r"\w+|[|<>]")
 # A phrase of words with hyphens between them, and signs at their ends
 _PHRASE = re.compile(rf"(?:[^\W_]+(?:[{_HYPHENS}{_APOSTROPHES}][^\W_]+)*(?:[,.;:!?]?\s+|[,.;:!?]?$))+")
-# The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
-_QUOTED = re.compile(
-    r"\"([^\"\n]+)\"|„([^„“”\n]+)[“”]|“([^“”\n]+)”|”([^“”\n]+)”|«([^«»\n]+)»|»([^«»\n]+)«|「([^「」\n]+)」|『([^『』\n]+)』"
-    r"|\uff02([^\uff02\n]+)\uff02"
-)
+_QUOTED = re.compile(QUOTED)
 _CODE = re.compile(
     r"""
       (?<![\w-])--?[a-zA-Z]\w*(?:-\w+)*                 # --dry-run
@@ -151,8 +148,14 @@ class ExactTerm:
 
     def count(self, text: str) -> int:
         """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""
+        found = self._count(text)
+        if found or not self.is_phrase or text.isascii() or self._has_accents:
+            return found
+        return self._count(folded(text))
+
+    def _count(self, text: str) -> int:
         if self.is_phrase and not self._marked_up.search(text) and not self._has_words(text):
-            return 0 if text.isascii() or (plain := folded(text)) == text or self._has_accents else self.count(plain)
+            return 0
         found = sum(1 for _ in self.pattern.finditer(text))
         if found or not self.is_phrase:
             return found
@@ -255,10 +258,7 @@ def _spellings(character: str) -> str:
 
 def exact_terms(query: str) -> tuple[ExactTerm, ...]:
     """The terms of a query, without duplicates, at most MAX_TERMS. A query of one word is a term."""
-    quoted = [
-        ExactTerm(" ".join("".join(filter(None, one.groups())).split()), is_phrase=True)
-        for one in _QUOTED.finditer(query)
-    ]
+    quoted = [ExactTerm(" ".join(one[1:-1].split()), is_phrase=True) for one in _QUOTED.findall(query)]
     rest = _TOO_LONG.sub(" ", _QUOTED.sub(" ", query))
     only = _only_name(rest)
     names = [only] if only else [match[0] for match in _CODE.finditer(rest)]

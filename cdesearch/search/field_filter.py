@@ -40,6 +40,7 @@ _WRITTEN = re.compile(
 )
 _SECONDS = re.compile(r"1[0-9]{9}(?:[0-9]{3})?")
 _TIME = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2})[t ][0-9]{1,2}:[0-9]{2}\S*\Z")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}\.\d{3}")
 _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]{1,3})?")
 _CURRENCY = r"(?:[$€£¥₹]|eur|usd|gbp|chf|jpy|cad|aud|inr|brl|sek|nok|dkk|pln|czk)"
 _AMOUNT = re.compile(rf"([-+(]?) ?{_CURRENCY}? ?([-+]?)([0-9][0-9.,' ]*?)\)? ?(?:{_CURRENCY}|%)?")
@@ -80,6 +81,8 @@ def number_of(text: str) -> float | None:
     if not (found := _AMOUNT.fullmatch(text if text.isascii() else alike(text))):
         return None
     digits = found[3]
+    if digits != text and "%" not in text and _THOUSANDS.fullmatch(digits):  # 1.250 € has no decimals
+        digits = digits.replace(".", "")
     if not _NUMBER.fullmatch(digits):
         digits = (amount(digits) if digits[0] != "0" else None) or digits.replace(",", ".")
     minus = "-" if "-" in found[1] + found[2] or found[1] == "(" else ""
@@ -174,7 +177,7 @@ class IndexedFields:
     def described(self) -> Iterator[dict[str, Any]]:
         """The name and type of each field, how many different values it has, and some of them."""
         for name, values in sorted(self.values.items()):
-            is_number = None not in map(number_of, values)
+            is_number = all(number_of(value.casefold()) is not None for value in values)
             kind = "date" if all(map(DAY.fullmatch, values)) else "number" if is_number else "text"
             examples = [value[:SHOWN_CHARACTERS] for value in sorted(values)[:SHOWN_VALUES]]
             yield {"name": name, "type": kind, "values": len(values), "examples": examples}

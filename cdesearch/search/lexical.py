@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 # among three words 43.9 and 48.9. With a weight of .35, whole words lose 2 points more.
 COMPOUND_WEIGHT = 0.25  # of their BM25 scores
 NAMES_WEIGHT = 0.5  # of words in the name of a file, relative to words in its text
-LEAST_WEIGHT = 0.25  # LanceDB counts a word of a query as often as it is repeated: its weight is a multiple of this
+# LanceDB counts a word of a query as often as it is repeated. Its weight is a multiple of this, at most so many times.
+LEAST_WEIGHT, MOST_TIMES = 0.25, 8
 SPOKEN, MOST_SPOKEN = 0.02, 4  # the share of the chunks from which on a query may be in their language
 LEAST_MISSPELLED, MOST_MISSPELLED = 4, 4  # letters of a word that may be misspelled, and of how many in a query
 LEAST_NAME, MOST_NAMES = 3, 4  # letters of a name that the corpus may lack, and names of a query that are looked up
@@ -150,7 +151,8 @@ def any_of(words: Mapping[str, float]) -> Any:
     from lancedb import query as lance
 
     weights = {**words, **{NAMED + word: weight * NAMES_WEIGHT for word, weight in words.items()}}
-    repeated = [word for word, weight in weights.items() for _ in range(max(1, round(weight / LEAST_WEIGHT)))]
+    times = {word: max(1, round(weight / LEAST_WEIGHT)) for word, weight in weights.items()}
+    repeated = [word for word, number in times.items() for _ in range(min(number, MOST_TIMES))]
     match: Any = lance.MatchQuery  # mypy does not know the defaults of these dataclasses
     return match(" ".join(repeated) or NO_WORD, "words", boost=LEAST_WEIGHT)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cdesearch.search.documents import NOTHING, Surroundings
-from cdesearch.search.query_syntax import QUOTED, parse_query
+from cdesearch.search.query_syntax import QUOTATION_MARKS, QUOTED, parse_query
 from cdesearch.search.readable import heading_of, is_answer, is_field, lines_as_text
 from cdesearch.store.line_places import LinePlaces
 from cdesearch.store.schema import Chunk, Hit
@@ -48,7 +48,7 @@ def query_words(query: str) -> list[str]:
     found = TOKEN.findall(UNSPACED.sub(" ", lower))
     words = [word for word in found if len(word) > 2 or not word.isascii()]
     chosen = [word for word in words if word not in _STOP_WORDS] or words
-    phrases = [" ".join(folded(phrase.strip('"„“”')).split()) for phrase in re.findall(QUOTED, lower)]
+    phrases = [" ".join(folded(phrase.strip(QUOTATION_MARKS)).split()) for phrase in re.findall(QUOTED, lower)]
     stems = (word_stem(without_article(folded(word))) for word in chosen)
     return [*stems, *pieces(lower), *(phrase for phrase in phrases if " " in phrase)]
 

@@ -15,7 +15,12 @@ from cdesearch.search.documents import quoted
 from cdesearch.words.scripts import NO_EDGE, NO_END, UNSPACED
 
 MAX_WORDS = 40
-QUOTED = r"\"[^\S\n]*[^\s\"][^\"\n]*\"|„[^„“”\n]+[“”]|“[^\S\n]*[^\s“”][^“”\n]*”"
+# The quotation marks of several languages. A phrase contains none of its own, so that unclosed ones take no time.
+QUOTED = (
+    r"\"[^\S\n]*[^\s\"][^\"\n]*\"|„[^„“”\n]+[“”]|“[^\S\n]*[^\s“”][^“”\n]*”|”[^“”\n]+”|«[^«»\n]+»|»[^«»\n]+«"
+    r"|「[^「」\n]+」|『[^『』\n]+』|\uff02[^\uff02\n]+\uff02"
+)
+QUOTATION_MARKS = '"„“”«»「」『』\uff02'
 _TOKEN = re.compile(
     rf"""
       {QUOTED}
@@ -32,7 +37,9 @@ _PROGRAMS = """
     ps psql pytest python python3 return rg rm rsync ruby rustc scp sed sort ssh systemctl tail tar terraform uv wget
     xargs yarn zip unzip
 """  # `return` has options, too: -EINVAL
-_COMMAND = re.compile(rf"\s*(?:[$%#>] )?(?:sudo )?(?:\.?/\S+|{'|'.join(_PROGRAMS.split())})(?=\s)(?:\s+-\S+)*")
+# Words of other texts, too, whose short options must follow at once
+_ENGLISH = ("cat", "cut", "echo", "find", "go", "head", "less", "make", "python", "return", "ruby", "sort", "tail")
+_COMMAND = re.compile(rf"\s*(?:[$%#>] )?(?:sudo )?(?P<program>\.?/\S+|{'|'.join(_PROGRAMS.split())})(?=\s)(?:\s+-\S+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ def parse_query(text: str) -> Query:
         if not value or (token["excluded"] and _is_option(token, command)):
             return token[0]
         kind = "excluded" if excluded else f"{'excluded_' if token['minus'] else ''}{token['name']}"
-        found.setdefault(kind, {})[" ".join(value.strip('"“”').split())] = None
+        found.setdefault(kind, {})[" ".join(value.strip(QUOTATION_MARKS).split())] = None
         return ""
 
     words = _TOKEN.sub(take, text)
@@ -90,10 +97,12 @@ def parse_query(text: str) -> Query:
 
 def _is_option(token: re.Match[str], command: re.Match[str] | None) -> bool:
     word = token["excluded"]
-    if command is None or word[0] in '"„“':
+    if command is None or word[0] in QUOTATION_MARKS:
         return re.match(r"[\w.:-]+=", word) is not None
     may_be_long = token.start() < command.end()
-    return re.fullmatch(r"[A-Za-z]{2,3}|[\w.:-]+=.*" + r"|.*[A-Z\d].*" * may_be_long, word) is not None
+    may_be_short = may_be_long or command["program"] not in _ENGLISH
+    kinds = r"[\w.:-]+=.*" + "|[A-Za-z]{2,3}" * may_be_short + r"|.*[A-Z\d].*" * may_be_long
+    return re.fullmatch(kinds, word) is not None
 
 
 def _whole(phrase: str) -> str:

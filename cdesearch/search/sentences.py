@@ -69,8 +69,10 @@ def _prose_sentences(text: str, start: int, end: int, language: str) -> list[tup
 
     item = _ITEM.match(text, start, end) or _NUMBERED.match(text, start, end)
     words = item.end() if item else start  # the mark of a list item, such as "1. ", is not a sentence
-    starts = [words + bound["start_index"] for bound in get_sentence_boundaries(language, text[words:end])]
-    starts = [one for one in starts if not _INSIDE.match(text, one - 1)]
+    # The rules of a language lack abbreviations that those of English know, such as "M." of French.
+    both = (get_sentence_boundaries(code, text[words:end]) for code in (language, ENGLISH))
+    starts = [words + at for at in sorted(set.intersection(*({one["start_index"] for one in some} for some in both)))]
+    starts = starts[:1] + [one for one in starts[1:] if not _INSIDE.match(text, one - 1)]
     # Marks such as the second ** of "**Note.** It" end the sentence before them.
     starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
     return list(pairwise([*starts, end]))

@@ -54,12 +54,15 @@ DETECTED = [
 # The letters outside ASCII of languages; the first encoding that has none but these holds. The detector confuses them.
 _CENTRAL = "ąćęłńóśźżäéöü áčďéěíňóřšťúůýžäöü áäčďéíĺľňóôŕšťúýž áéíóöőúüű čćđšž ăâîşţ"
 _ALPHABETS = (
-    ("cp1252", "àâäçèéêëîïôöùûüßœåµ áàâãçéêíóôõúüªºµ áçéíïñóúüªº àçèéìòùî àçèéíïòóúü æøåäöéèü"),
+    ("cp1252", "àâäçèéêëîïôöùûüßœåµ áàâãçéêíóôúüªºµ áçéíïñóúüªº àçèéìòùî àçèéíïòóúü æøåäöéèü"),
     ("cp1254", "çğıöşüâîû"), ("cp1252", "áðéíóúýþæö"), ("cp1250", _CENTRAL), ("iso8859_2", _CENTRAL),
-    ("cp1252", "àáâãäåæçèéêëíîïñóôöøùúûüßœšžªºµ"),
+    ("cp1252", "àáâãäåæçèéêëíîïñóôõöøùúûüßœšžªºµ"),
 )  # fmt: skip
 # What is no letter, or no end of a word, in one of these encodings, but a letter in another one
-_NO_LETTER = re.compile(r"[^\W\d_](?:[±¶]|[¹³¼¾¿¯¡¥£¦¬](?=[^\W\d_]))|[£¹³](?=[a-z])|[ìùªº](?=[^\W\d_])|[\x80-\x9f]")
+_NO_LETTER = re.compile(
+    r"[^\W\d_](?:[±¶](?!\d)|[¹³¼¾¿¯¡¥£¦¬](?=[^\W\d_]))|[¹³](?=[a-z])|£(?!(?:bn|mn|mio|tn|pa|pw)\b)(?=[a-z]{2})"
+    r"|[ìù](?=[^\W\d_])|(?<!\d)[ªº](?=[^\W\d_])|ã(?=[bcdfghjklmnpqrtvx])|[\x80-\x9f]"
+)
 
 _NUL, _NULS = re.compile(rb"\0+"), re.compile(rb"\0{8,}")  # and what a crash leaves in a log
 # \x08 makes letters bold in pages of a manual, \x1a ends old DOS files, \x1b colours logs
@@ -296,7 +299,8 @@ def _by_letters(sample: bytes) -> str | None:
     """The encoding of one byte for each letter in which all letters are those of a language; None without one."""
     for encoding, alphabets in _ALPHABETS:
         text = sample.decode(encoding, "replace")
-        letters = {letter for letter in set(text.lower()) if letter.isalpha() and not letter.isascii()}
+        known = text.lower().replace("õe", "")  # only Portuguese has these two
+        letters = {letter for letter in set(known) if letter.isalpha() and not letter.isascii()}
         if "\ufffd" not in text and not _NO_LETTER.search(text) and any(map(letters.issubset, alphabets.split())):
             return encoding
     return None

@@ -252,5 +252,5 @@ def _record(line: str) -> dict[str, Any]:
     if row and isinstance(row, list | str):  # values without names
         return {"": row}
     if not isinstance(row, dict):
-        raise ValueError("is not a JSON object")
+        raise ValueError("is no JSON object, list or text")
     return row

@@ -14,12 +14,11 @@ MAX_EMPTY = 2  # lines in a row
 ESCAPED = "\\|"  # a sign in a cell that would otherwise end it
 MAX_CELL = 500  # characters of a cell; a table with more in one only arranges text
 
-_FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
+_FRONT = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _ATX = re.compile(r"^(#{1,6})[ \t]+(.*)$", re.MULTILINE)
-# A line of its own that is underlined, and no quotation, list, row of a table or comment
-_UNDERLINED = re.compile(
-    r"(?:(?<=\A)|(?<=\n\n)) {0,3}([^\s#>|`~*+<=-][^\n|]*)\n {0,3}(={3,}|-{3,})[ \t]*$", re.MULTILINE
-)
+# A line of its own that is underlined, and is no quotation, item with a dash, row of a table or comment
+_UNDERLINED = re.compile(r"(?:\A|(?<=\n\n)) {0,3}([^\s#>|`~*+<=-][^\n|]*)\n {0,3}(={3,}|-{3,})[ \t]*$", re.MULTILINE)
 
 
 class Markdown(Format):
@@ -81,12 +80,13 @@ def _row(cells: Sequence[str]) -> str:
 def _with_signs(text: str) -> str:
     """A text whose underlined headings begin with `#`, and are followed by an empty line."""
     fences = [match.start() for match in _FENCE.finditer(text)]
+    front = found.end() if (found := _FRONT.match(text)) else 0  # a blank line in it does not begin a heading
 
     def marked(found: re.Match[str]) -> str:
-        is_code = bisect(fences, found.start()) % 2
+        is_code = bisect(fences, front + found.start()) % 2
         return found[0] if is_code else f"{'#' if found[2][0] == '=' else '##'} {found[1]}\n"
 
-    return _UNDERLINED.sub(marked, text)
+    return text[:front] + _UNDERLINED.sub(marked, text[front:])
 
 
 def _headings(text: str, *, has_tags: bool = False) -> tuple[Heading, ...]:

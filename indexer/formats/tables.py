@@ -88,7 +88,8 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
         delimiter, before = start[4], 1
     else:
         delimiter = _delimiter(first, delimiters, known)
-    usual = (_usual_quotes(*both, delimiter) for both in pairwise(chain(first[before:], lines, [""])))
+    n_tabs = next(iter(first[before:]), "").count("\t")
+    usual = (_usual_quotes(*both, delimiter, n_tabs) for both in pairwise(chain(first[before:], lines, [""])))
     rows, begin = csv.reader(usual, delimiter=delimiter), before + 1
     try:
         for row in rows:
@@ -98,14 +99,14 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
         raise UnreadableError(f"line {before + rows.line_num} is not CSV ({error})") from None
 
 
-def _usual_quotes(line: str, after: str, delimiter: str) -> str:
+def _usual_quotes(line: str, after: str, delimiter: str, n_tabs: int) -> str:
     """A line with two quotation marks for one after a backslash, and without blanks before a cell in such marks.
 
     In TSV, a quotation mark often is part of the text. If it had an end in another line, that would have fewer cells.
     """
     if '\\"' in line and _ESCAPED.match(line):
         line = line.replace('\\"', '""')
-    if delimiter == "\t" and line.count('"') % 2 and line.count("\t") == after.count("\t"):
+    if delimiter == "\t" and line.count('"') % 2 and n_tabs == line.count("\t") == after.count("\t"):
         cells = line.rstrip("\r\n").split("\t")
         if len(cells) > 1 and any(cell[:1] == '"' and cell.count('"') % 2 for cell in cells):
             return "\t".join('"' + cell.replace('"', '""') + '"' for cell in cells) + "\n"

@@ -202,6 +202,7 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time_of_its_square():
         ("北京吃烤鸭", "我们在北京吃烤鸭。"),
         ("六月三日到期", "合同于**六月**\n三日到期"),
         ("creme brulee", "La crème brûlée est prête."),
+        ("creme brulee", "creme-brulee.md\nLa crème et la crème brûlée"),
         ("все еще идет", "Всё ещё идёт дождь"),
         ("كتب الولد", "كَتَبَ الوَلَدُ الدَّرْسَ"),
         ("docker", "使用docker部署服务器"),

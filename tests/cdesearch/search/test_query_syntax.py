@@ -40,6 +40,7 @@ def opened(tmp_path_factory):
         ('a -"puppet   show" -“x”', Query("a", excluded=("puppet show", "x"))),
         ("path:src/ -path:*.{md,py} a", Query("a", path=("src/",), excluded_path=("*.{md,py}",))),
         ('a path:"my files" type:md -type:.py', Query("a", path=("my files",), type=("md",), excluded_type=(".py",))),
+        ("find invoices -pdf", Query("find invoices", excluded=("pdf",))),
     ],
 )
 def test_operators_are_separated_from_the_words(text, expected):
@@ -74,6 +75,7 @@ def test_operators_are_separated_from_the_words(text, expected):
         ),
         *("-std=c++17", "./gradlew -Pa", "sudo ls -la", "mvn -DskipTests package"),
         *("https://x", "std::path:", "C:path", "note: path: x", "path::join", "type::Name", "Path:x", "a:type:md"),
+        *("«a -word» b", "「a -word」", "”a -word”"),
         *("path:", '"a -word" b', "“path:src a”", '"type:md"', " ".join(["word"] * MAX_WORDS) + " -excluded path:src"),
     ],
 )

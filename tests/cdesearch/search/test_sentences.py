@@ -94,6 +94,10 @@ def test_points_in_names_end_no_sentence_and_closing_marks_stay_with_theirs():
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
     german = ["Der Vertrag endet am 3. Juni.", "Die Kaution ist z. B. 5 Mio. Euro oder mehr."]  # of another language
     assert [part for _, part in texts(" ".join(german))] == german
+    french = ["M. Dupont est parti hier soir.", "Mme. Durand est venue avec M. Martin."]
+    assert [part for _, part in texts(" ".join(french))] == french
+    items = ["open the file.", "Then close it.", "Done now."]
+    assert [part for _, part in texts(f"1. {' '.join(items)}")] == [f"1. {items[0]}", *items[1:]]
     assert [part for _, part in texts("Smlouva končí 3. června.")] == ["Smlouva končí 3. června."]
 
 

@@ -20,7 +20,9 @@ def test_the_title_of_markdown_is_in_its_front_matter_and_a_comment_in_a_fence_i
 
 
 def test_underlined_headings_of_markdown_are_headings_on_the_same_lines():
-    others = b"```\n\nnot\n---\n```\n\n- list\n---\n\n| a | b\n---\n"
+    (document,) = documents("a.md", b"---\ntitle: A\n\ndate: b\n---\n\ntext")
+    assert (document.title, document.text.strip()) == ("A", "text")
+    others = b" ```\n\nnot\n---\n```\n\n- list\n---\n\n| a | b\n---\n"
     text = b"Tide tables\n===\n\nSpring\n------\ntext\n\n" + others
     (document,) = documents("a.md", text)
     assert [(one.title, one.level) for one in document.headings] == [("Tide tables", 1), ("Spring", 2)]

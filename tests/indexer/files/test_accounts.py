@@ -72,7 +72,7 @@ def test_only_the_lines_that_cannot_be_read_are_left_out_and_they_are_counted(do
     assert done.returncode == 3, "a line that was left out counts under --strict"
     reason = (
         "4 lines left out: line 2 is not JSON (Expecting value at column 1);"
-        " line 5 is not a JSON object; line 6 is not JSON (Expecting value at column 1); and 1 more"
+        " line 5 is no JSON object, list or text; line 6 is not JSON (Expecting value at column 1); and 1 more"
     )
     assert f"some.jsonl: {reason}" in done.stderr and "Read in part: 1." in done.stderr
     listed = json.loads(cdesearch("status", "--index", docs, "--files", "--skipped", "--json").stdout)["files"]

@@ -43,6 +43,8 @@ def test_a_byte_order_mark_or_the_nuls_of_utf16_show_the_encoding(codec):
         (CHINESE, "gb18030"),
         (JAPANESE, "shift_jis"),
         ("Nom;Ville;Montant\nHélène Lefèvre;Orléans;1 250,50\nFrançois Noël;Besançon;99,90\n", "cp1252"),
+        ("Turnover (£m) and £bn at the café, 3ºA, T±0.5 K\n", "cp1252"),
+        ("Az első idő után a főváros felé\n", "cp1250"),
         ("Nome;Cidade\nJoão Gonçalves;São Paulo\n", "cp1252"),
         ("Hej! Hyresavtalet skrevs under på måndag. Vi hör av oss, Åsa\n", "cp1252"),
         ("Navn;By\nSøren Kjær;Århus\nMüller;Köln\nHélène;Málaga\n", "cp1252"),  # of several languages

@@ -35,6 +35,7 @@ def parquet(**columns):
         ("quotes.tsv", 'n\tsaid\n1\t"Haul\n2\t"Ann" and "Bob\n3\t"oats\nand hay"\n4\t"rye"\n',
          {2: 'n: 1 - said: "Haul', 3: 'n: 2 - said: "Ann" and "Bob', 4: "n: 3 - said: oats and hay",
           6: "n: 4 - said: rye"}),
+        ("state.tsv", 'id\tnote\tstate\n2\t"one\ntwo"\tclosed\n', {2: "id: 2 - note: one two - state: closed"}),
         ("parts.psv", "sku|desc\n77-A|knurled, 12 mm\n", {2: "sku: 77-A - desc: knurled, 12 mm"}),
         ("excel.csv", "sep=;\nwho;what\nAnn;oats\n", {3: "who: Ann - what: oats"}),
         ("lines.csv", 'who,what\nAnn,"oats\nand hay"\n\nBob,rye,extra\n',
