@@ -27,7 +27,7 @@ _STATUS = re.compile(r"status code: (\d{3}(?: [A-Z][A-Za-z ]*)?)")
 _CODE = re.compile(r"<Code>(\w{1,60})</Code>")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist")
 _BAD_NAME = re.compile(r'Path "(.*?)"(?: contained|: Encountered)', re.DOTALL)  # an object that the library cannot name
-_CUT = re.compile(r"ListResponseBody|list response body")
+_CUT = re.compile(r"ListResponseBody|list response body|request or response body error")
 _REASONS = {  # parts of messages in lower case, and what they mean
     "dns error": "the name of its server is unknown",
     "refused": "the connection was refused",
