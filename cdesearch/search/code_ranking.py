@@ -59,8 +59,8 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         share = float(is_code[np.argsort(-values, kind="stable")[:BEST]].mean())
         best = float(values[is_code].max())
         excess = max(1.0, float(lifted[is_code].max()) / max(best, 1e-9))
-        is_text = best < values.max() and is_code.mean() < ALL_CODE
-        is_text = is_text and not _is_beside_code(paths[int(np.argmax(values))], [paths[at] for at in order])
+        is_beside = _is_beside_code(paths[int(np.argmax(values))], [paths[at] for at in order])
+        is_text = best < values.max() and is_code.mean() < ALL_CODE and not is_beside
         lifted[is_code] /= excess ** (1.0 if is_text else min(1.0, max(0.0, 2 - 4 * share)))
     # If the best chunk of a name is in a test, the name is most likely defined there.
     is_of_test = is_exact(query) and bool(order) and bool(_TESTS.search(paths[order[0]]))

@@ -93,7 +93,7 @@ _INLINE = "(?:b|em|i|ins|mark|span|strong|u)>"
 _RARE_EMPHASIS = re.compile(rf"==[^\W\d_]+==|</{_INLINE}")
 _EMPHASIS = re.compile(rf"(?<!\w)(\w*)(\*{{1,3}}|==|<{_INLINE})([^\W\d_]+)(?:\2|</{_INLINE})(\w*)")
 _HYPHENATED = re.compile(r"(?<!\w)([^\W\d_]{2,})-\n[ \t]{0,40}([^\W\d_A-Z]{2,})(?!\w)")  # at the end of a line
-# A sign of what German writes in two forms, the one with it, and the other
+# What German writes in two forms: a sign that a text may have the first form, this form, and the second one
 _ALSO = (
     ("tr.", re.compile(r"(?<!\w)([A-ZÄÖÜ][^\W\d_]{2,}-?s|S)tr\.(?!\w)"), r"\1traße"),
     (" Uhr", re.compile(r"(?<![\w.,])(\d{1,2})\.(\d\d)(?= Uhr)"), r"\1:\2"),
@@ -127,8 +127,9 @@ def path_words(path: str, language: str = ENGLISH) -> str:
     """The words of the name of a file, twice, and of its last folders. Names may be English in any language."""
     *folders, name = path.split("/")
     named = " ".join([name, name.rpartition(".")[0] or name, *folders[-FOLDERS:]])
-    english, own = (text_words(named, code).split() for code in (ENGLISH, language))
-    return " ".join([*english, *(word for word in own if word not in english)])
+    words = text_words(named, ENGLISH).split()
+    others = [] if language == ENGLISH else text_words(named, language).split()
+    return " ".join([*words, *(word for word in others if word not in words)])
 
 
 def chunk_words(text: str, path: str, named: str, language: str) -> str:

@@ -131,9 +131,8 @@ def _headings(text: str, tree: "Tree") -> Iterator[Heading]:
     found = []
     for start, end, level, title in _definitions(data, tree):
         found += [(start, level, title), (end, level, "")]
-    found.sort(
-        key=lambda one: (one[0], bool(one[2]), one[1] if one[2] else -one[1])
-    )  # a definition ends before the next one begins
+    # A definition ends before the next one begins.
+    found.sort(key=lambda one: (one[0], bool(one[2]), one[1] if one[2] else -one[1]))
     offset = before = 0
     for (start, level, title), (end, _, _) in pairwise([*found, (len(data), 0, "")]):
         offset += start - before if text.isascii() else len(data[before:start].decode("utf-8", "replace"))
