@@ -157,7 +157,7 @@ class IndexedFields:
     def sql(self, condition: FieldCondition) -> str:
         """The SQL condition for the chunks of which a condition holds; raises NotIndexedError for an unknown field."""
         fields = [*self._of(condition.name)]
-        # Version 1.10 is not 1.1, but without one that is written so, 1.10 is an amount
+        # If a value is written as 1.10, it is a version and differs from 1.1. Otherwise 1.10 is an amount.
         is_whole = condition.sign in ("=", "!=") and "." in condition.value
         written = [one for one in fields if is_whole and one[1].casefold() == condition.value]
         is_date, is_day = _DATE.fullmatch(condition.value), "-" in condition.value  # a year may also be a number

@@ -37,7 +37,7 @@ _PROGRAMS = """
     ps psql pytest python python3 return rg rm rsync ruby rustc scp sed sort ssh systemctl tail tar terraform uv wget
     xargs yarn zip unzip
 """  # `return` has options, too: -EINVAL
-# Words of other texts, too, whose short options must follow at once
+# Programs whose names are also English words: only what follows the name directly is an option
 _ENGLISH = ("cat", "cut", "echo", "find", "go", "head", "less", "make", "python", "return", "ruby", "sort", "tail")
 _COMMAND = re.compile(rf"\s*(?:[$%#>] )?(?:sudo )?(?P<program>\.?/\S+|{'|'.join(_PROGRAMS.split())})(?=\s)(?:\s+-\S+)*")
 

@@ -122,7 +122,7 @@ def _text(value: Any) -> str:
 
 
 def _joined(value: Any) -> str:
-    """The text of a value; a list of objects is such as the content of a message, which is text and calls of tools."""
+    """The text of a value. Chats with models have lists of objects, which are texts and calls of tools."""
     if isinstance(value, list):
         return "\n".join(filter(None, map(_joined, value)))
     if not isinstance(value, dict):

@@ -102,7 +102,8 @@ def _rows(file: OpenFile) -> Iterator[tuple[int, list[str]]]:
 def _usual_quotes(line: str, after: str, delimiter: str, n_tabs: int) -> str:
     """A line with two quotation marks for one after a backslash, and without blanks before a cell in such marks.
 
-    In TSV, a quotation mark often is part of the text. If it had an end in another line, that would have fewer cells.
+    In TSV, a quotation mark is often part of the text. It is so here if this line and the next one have as many tabs as
+    the first line, because a cell of several lines divides its row into lines with fewer tabs.
     """
     if '\\"' in line and _ESCAPED.match(line):
         line = line.replace('\\"', '""')
