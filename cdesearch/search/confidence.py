@@ -11,9 +11,11 @@ A query that is a name or a quoted phrase is answered by the chunks that contain
 So is, with less confidence, a query of several words that a chunk contains word for word.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,7 +23,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.search.exact import MAX_CHARACTERS, ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Chunk, Hit
-from cdesearch.words.analyzer import path_words, query_words, text_words
+from cdesearch.words.analyzer import query_words, text_words
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
 from cdesearch.words.word_forms import STEM, TOKEN, pieces, without_accents, word_stem
@@ -54,6 +56,9 @@ class Weights:
 
 CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
 VERBATIM = 0.5  # the confidence of a hit that contains a query of several words word for word
+_LETTERS = re.compile(r"[^a-z]")  # what follows the first letters of a word
+# Letters and ends of lines with which a word may be written in another way
+_OTHER_FORMS = re.compile(r"[^\W0-9_A-Za-z]|-\n")
 FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
@@ -129,8 +134,8 @@ def _verbatim_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
     """The least confidence of hits by their ranks: those that contain a query of several words word for word."""
     if len(query) > MAX_CHARACTERS or len(_words(query) - QUESTION_WORDS) < 2:
         return {}
-    phrase = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True)
-    holders = [hit for hit in hits if phrase.count(hit.chunk.text)]
+    phrase, words = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True), _words(query)
+    holders = [hit for hit in hits if words <= _words(hit.chunk.text) and phrase.count(hit.chunk.text)]
     return dict.fromkeys((hit.rank for hit in holders), VERBATIM * FEW / max(FEW, len(holders)))
 
 
@@ -191,17 +196,27 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
 def _share(asked: frozenset[str], chunk: Chunk) -> float:
     """The share of the words of which a chunk contains a form: as a word, as a part of a name, or in its path.
 
-    The analyzer finds parts of names, and takes as long as the rest of a search. So it is asked only if a word that is
-    missing occurs within the text, or may be written in another way.
+    The analyzer finds parts of names, but it would take as long as the rest of a search to read all texts of hits.
     """
     found = _contained(asked, chunk.text)
-    missing, text = asked - found, f"{chunk.text}\n{chunk.path}".lower()
-    is_plain = text.isascii() and all(word.isascii() and word.isalpha() for word in missing)
-    if missing and not (is_plain and all(word_stem(word) not in text for word in missing)):
-        parts = f"{text_words(chunk.text, ENGLISH)} {path_words(chunk.path)}"
-        found = max(found, _contained(asked, parts), key=len)
+    if missing := asked - found:
+        found |= _contained(missing, text_words(_possible(f"{chunk.text}\n{chunk.path}", missing), ENGLISH))
     return len(found) / max(len(asked), 1)
 
 
+def _possible(text: str, missing: frozenset[str]) -> str:
+    """What the analyzer has to read of a text, because it may contain a form of a missing word."""
+    stems = {_LETTERS.split(word_stem(word), maxsplit=1)[0] for word in missing}
+    if "" in stems or _OTHER_FORMS.search(text):  # a number has other forms without any of its digits
+        return text
+    lower = text.lower()
+    within = [stem for stem in stems if stem in lower]
+    return " ".join(run for run in text.split() if any(stem in run.lower() for stem in within)) if within else ""
+
+
+@lru_cache(maxsize=100)  # the texts of hits are asked for twice
 def _words(text: str) -> frozenset[str]:
-    return frozenset([*TOKEN.findall(without_accents(UNSPACED.sub(" ", text.lower()))), *pieces(text)])
+    lower = text.lower()
+    if lower.isascii():
+        return frozenset(TOKEN.findall(lower))
+    return frozenset([*TOKEN.findall(without_accents(UNSPACED.sub(" ", lower))), *pieces(lower)])

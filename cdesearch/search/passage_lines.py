@@ -98,7 +98,7 @@ def source_lines(
     elif not full:
         own = [n for n in own if _may_answer(lines[n].text, words, chunk)] or own
     texts = lines_as_text(chunk.path, [line.text for line in lines])
-    found = [_contained(f"{lines[n].text}\n{texts[n]}", words) for n in own]
+    found = [_contained("\n".join({lines[n].text, texts[n]}), words) for n in own]
     passage = range(len(own)) if full else _passage([lines[n].text for n in own], found)
     if not passage:
         return []
