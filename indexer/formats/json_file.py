@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -10,7 +10,7 @@ from indexer.formats.code import check_no_private_key, code_document
 from indexer.formats.encoding import decode, stream_lines
 from indexer.formats.format import Document, Format, OpenFile, UnreadableError
 from indexer.formats.outline import MAX_VALUES, Outline, check_depth
-from indexer.formats.records import Row, find_columns, row_documents
+from indexer.formats.records import TEXT_COLUMNS, Row, find_columns, row_documents
 
 # Keys of members whose value is the name of the object, the best first
 NAMES = {name: rank for rank, name in enumerate(("title", "name", "label", "id", "_id", "key"))}
@@ -31,7 +31,10 @@ _TOKEN = re.compile(rf"{_QUOTED}|(?P<comment>{_NOTE})|[{{}}\[\]]|[^\s\"{{}}\[\],
 
 
 class JsonFile(Format):
-    """JSON, also with comments, and several values one after the other. What is not JSON is read as code."""
+    """JSON, also with comments, and several values one after the other. What is not JSON is read as code.
+
+    The objects of a list are records if the first one has a column of text, or if none contains another object.
+    """
 
     suffixes = frozenset({
         ".json", ".jsonc", ".json5", ".geojson", ".topojson", ".jsonld", ".webmanifest", ".code-workspace", ".har",
@@ -48,6 +51,10 @@ class JsonFile(Format):
         try:
             try:
                 values = _parsed(text)
+                if _are_records(values, file.columns.text):
+                    records = zip(_lines_of_objects(text), parse_json(text.encode()), strict=True)
+                    yield from row_documents(file, _rows(file, records))
+                    return
             except json.JSONDecodeError:
                 without = _COMMENT.sub(lambda match: match[1] or "\n" * match[0].count("\n"), text)
                 values = _parsed(_LAST_COMMA.sub(lambda match: match[1] or "", without))
@@ -69,7 +76,9 @@ def parse_json(data: bytes) -> Any:
     if len(data) > LARGE and sum(data.count(sign) for sign in b"[{,") > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
-        return json.loads(data, parse_int=lambda digits: int(digits) if len(digits) < 1000 else float(digits))
+        return json.loads(
+            data, strict=False, parse_int=lambda digits: int(digits) if len(digits) < 1000 else float(digits)
+        )
     except RecursionError:
         raise ValueError("nested too deep") from None
 
@@ -100,6 +109,26 @@ def _parsed(text: str) -> list[Any]:
     if not values or not all(isinstance(value, list) for value in values):
         raise json.JSONDecodeError("not JSON", text, 0)
     return values
+
+
+def _are_records(values: list[Any], text_column: str | None) -> bool:
+    objects = values[0] if len(values) == 1 and not isinstance(values[0], _Object) else []
+    if len(objects) < 2 or not all(isinstance(one, _Object) for one in objects):
+        return False
+    if any(name in (*TEXT_COLUMNS, text_column) for name, _ in objects[0]):
+        return True
+    contents = (item for one in objects for _, value in one for item in (value if isinstance(value, list) else ()))
+    return not any(isinstance(item, list | tuple) for item in contents)
+
+
+def _lines_of_objects(text: str) -> Iterator[int]:
+    """The lines on which the objects of a list begin."""
+    depth, line, position = 0, 1, 0
+    for token in _TOKEN.finditer(text):
+        if token[0] == "{" and depth == 1:
+            line, position = line + text.count("\n", position, token.start()), token.start()
+            yield line
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
 
 
 class _Writer:
@@ -212,32 +241,31 @@ class JsonLines(Format):
     streams = True
 
     def read(self, file: OpenFile) -> Iterator[Document]:
-        yield from row_documents(file, self._rows(file))
+        lines = enumerate(stream_lines(file.stream, MAX_LINE), start=1)
+        yield from row_documents(file, _rows(file, ((number, line) for number, line in lines if line.strip())))
 
-    def _rows(self, file: OpenFile) -> Iterator[Row]:
-        lacking: UnreadableError | None = None  # the error of the first line that lacks a chosen column
-        n_lacking = n_read = 0
-        n_rows = 0  # including those that are left out, so that correcting one changes no id
-        for number, line in enumerate(stream_lines(file.stream, MAX_LINE), start=1):
-            if not line.strip():
-                continue
-            n_rows += 1
-            try:
-                row = _record(line)
-                found = find_columns(row, file)
-            except ValueError as error:
-                file.left_out.add(number, str(error))
-            except UnreadableError as error:
-                lacking, n_lacking = lacking or error, n_lacking + 1
-                file.left_out.add(number, f"has {error}")
-            else:
-                n_read += 1
-                yield n_rows, number, found, [*row.items()]
-        if n_rows and not n_read:
-            if lacking is not None and n_lacking == n_rows:
-                raise lacking  # the file is of another kind, and its first line says so
-            none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""
-            raise UnreadableError(none + file.left_out.problems)
+
+def _rows(file: OpenFile, records: Iterable[tuple[int, str | dict[str, Any]]]) -> Iterator[Row]:
+    """The rows of records, each of which is an object or the JSON of one, with the line on which it begins."""
+    lacking: UnreadableError | None = None  # the error of the first record that lacks a chosen column
+    n_lacking = n_read = n_rows = 0  # all rows are counted, so that correcting one changes no id
+    for n_rows, (line, record) in enumerate(records, start=1):
+        try:
+            row = _record(record) if isinstance(record, str) else record
+            found = find_columns(row, file)
+        except ValueError as error:
+            file.left_out.add(line, str(error))
+        except UnreadableError as error:
+            lacking, n_lacking = lacking or error, n_lacking + 1
+            file.left_out.add(line, f"has {error}")
+        else:
+            n_read += 1
+            yield n_rows, line, found, [*row.items()]
+    if n_rows and not n_read:
+        if lacking is not None and n_lacking == n_rows:
+            raise lacking  # the file is of another kind, and its first record says so
+        none = f"none of its {n_rows:,} lines can be read: " if n_rows > 1 else ""
+        raise UnreadableError(none + file.left_out.problems)
 
 
 def _record(line: str) -> dict[str, Any]:

@@ -112,6 +112,14 @@ def test_rows_of_jsonl_and_parquet_have_all_their_columns():
         2: 'on a "text"',
         3: "1 - a: b",
     }
+    assert rows("a.json", f'[\n{json.dumps({**row, "text": "hay"})},\n\n{{"text": "o\tats", "n": [1]}}]') == {
+        2: f"hay\n\n{text}",
+        4: "o\tats\n\nn: 1",
+    }
+    assert rows("a.json", '[{"who": "Ann", "is": [1, 2]},\n{"who": "Bob"}]') == {
+        1: "who: Ann - is: 1, 2",
+        2: "who: Bob",
+    }
     assert rows("a.parquet", parquet(ts=[51, 52], who=["Ann", None])) == {1: "ts: 51 - who: Ann", 2: "ts: 52"}
 
 
