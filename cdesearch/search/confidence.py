@@ -13,7 +13,7 @@ So is, with less confidence, a query of several words that a chunk contains word
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import lru_cache
 
@@ -23,10 +23,12 @@ from cdesearch.context.vectors import Floats
 from cdesearch.search.exact import MAX_CHARACTERS, ExactTerm, exact_terms, is_exact
 from cdesearch.search.fusion import MIN_NULL_SIZE
 from cdesearch.store.schema import Chunk, Hit
-from cdesearch.words.analyzer import query_words, text_words
+from cdesearch.words.analyzer import UMLAUT, query_words, text_words
+from cdesearch.words.compounds import JOINING, LEAST_PART
+from cdesearch.words.detection import main_language
 from cdesearch.words.known import ENGLISH
 from cdesearch.words.scripts import UNSPACED
-from cdesearch.words.word_forms import STEM, TOKEN, pieces, without_accents, word_stem
+from cdesearch.words.word_forms import STEM, TOKEN, folded, pieces, without_accents, word_stem
 
 # Function words of English questions. They do not show what a question is about, and are rare in many documents.
 _QUESTION_WORDS = """
@@ -56,9 +58,7 @@ class Weights:
 
 CERTAIN = 0.9  # the confidence of a hit that contains the name or phrase that is asked for
 VERBATIM = 0.5  # the confidence of a hit that contains a query of several words word for word
-_LETTERS = re.compile(r"[^a-z]")  # what follows the first letters of a word
-# Letters and ends of lines with which a word may be written in another way
-_OTHER_FORMS = re.compile(r"[^\W0-9_A-Za-z]|-\n")
+JOINED = 0.3  # the confidence of a hit with a compound of the only word of a query
 FEW = 3  # hits with a name or phrase, up to which each of them is an answer
 BY_COSINE = Weights(bias=-5.02, cosine=11.6, evidence=-0.45, share=1.68, rank=-1.20)
 BY_DEVIATION = Weights(bias=-3.65, cosine=0.0, evidence=0.40, share=2.68, rank=-1.24)  # vectors are not whitened
@@ -68,6 +68,10 @@ BY_WORDS = Weights(bias=-4.24, cosine=0.0, evidence=0.88, share=2.99, rank=-1.61
 OF_FEW = Weights(bias=-5.60, cosine=10.7, evidence=0.0, share=2.94, rank=-1.20)
 UNKNOWN_NAME = -1.2  # of a query with a name that the corpus lacks; see benchmarks/results/LOG.md
 MANY = 512  # chunks of a context from which on BY_COSINE holds
+
+_LETTERS = re.compile(r"[^a-z]")  # what follows the first letters of a word
+# Letters and ends of lines with which a word may be written in another way
+_OTHER_FORMS = re.compile(r"[^\W0-9_A-Za-z]|-\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +100,37 @@ class CosineScale:
         return (cosine - self.mean) / self.spread
 
 
+@dataclass(frozen=True, slots=True)
+class AskedWords:
+    """The words that show what a query is about, in lower case and without accents."""
+
+    words: frozenset[str]
+    may_be_joined: bool  # with others, as in the main language of the corpus
+
+    @classmethod
+    def of(cls, query: str, languages: Mapping[str, float]) -> "AskedWords":
+        """The words of a query without the function words of its language, in a corpus of these `languages`."""
+        return cls(asked_words(query), main_language(languages) in JOINING)
+
+
 def with_confidence(
-    query: str, hits: Sequence[Hit], scale: CosineScale | None, noise: float, *, has_unknown_name: bool = False
+    query: str,
+    asked: AskedWords,
+    hits: Sequence[Hit],
+    scale: CosineScale | None,
+    noise: float,
+    *,
+    has_unknown_name: bool = False,
 ) -> tuple[Hit, ...]:
-    """The hits of a query with their confidence.
+    """The hits of a query, which is about the `asked` words, with their confidence.
 
     Without a scale or a cosine, the confidence depends on the words alone. `noise` is the BM25 score that many chunks
     reach with this query, as in `Evidence`; 0 if full text found nothing. `has_unknown_name` says that the query has a
     name that the corpus lacks.
     """
-    asked, sure = asked_words(query), _exact_answers(query, hits)
+    sure = _exact_answers(query, hits)
+    if asked.may_be_joined and len(asked.words) == 1:
+        sure = _joined_answers(query.strip().lower(), hits) | sure
     offset = UNKNOWN_NAME if has_unknown_name else 0.0
     estimated = (max(_confidence(hit, asked, scale, noise, offset), sure.get(hit.rank, 0.0)) for hit in hits)
     return tuple(replace(hit, confidence=confidence) for hit, confidence in zip(hits, estimated, strict=True))
@@ -137,6 +162,16 @@ def _verbatim_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
     phrase, words = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True), _words(query)
     holders = [hit for hit in hits if words <= _words(hit.chunk.text) and phrase.count(hit.chunk.text)]
     return dict.fromkeys((hit.rank for hit in holders), VERBATIM * FEW / max(FEW, len(holders)))
+
+
+def _joined_answers(word: str, hits: Sequence[Hit]) -> dict[int, float]:
+    """The least confidence of hits by their ranks: those with a compound of a word, which may have `ue` for `ü`."""
+    if len(word) < LEAST_PART:
+        return {}
+    texts = {hit.rank: f"{hit.chunk.text}\n{hit.chunk.path}".lower() for hit in hits}
+    plain = UMLAUT.sub(r"\1", word)
+    holders = [rank for rank, text in texts.items() if word in text or (plain != word and plain in folded(text))]
+    return dict.fromkeys(holders, JOINED * FEW / max(FEW, len(holders)))
 
 
 def _contains(term: ExactTerm, text: str) -> bool:
@@ -180,7 +215,7 @@ def _has(ordered: Sequence[str], word: str) -> bool:
     return at < len(ordered) and ordered[at] == word
 
 
-def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, noise: float, offset: float) -> float:
+def _confidence(hit: Hit, asked: AskedWords, scale: CosineScale | None, noise: float, offset: float) -> float:
     cosine = hit.dense_score
     if scale is None or cosine is None:
         ratio = hit.text_score / noise if hit.text_score is not None and noise > 0 else 1.0
@@ -193,15 +228,27 @@ def _confidence(hit: Hit, asked: frozenset[str], scale: CosineScale | None, nois
     return float(1 / (1 + np.exp(-logit)))
 
 
-def _share(asked: frozenset[str], chunk: Chunk) -> float:
+def _share(asked: AskedWords, chunk: Chunk) -> float:
     """The share of the words of which a chunk contains a form: as a word, as a part of a name, or in its path.
 
     The analyzer finds parts of names, but it would take as long as the rest of a search to read all texts of hits.
     """
-    found = _contained(asked, chunk.text)
-    if missing := asked - found:
+    found = _contained(asked.words, chunk.text)
+    if missing := asked.words - found:
         found |= _contained(missing, text_words(_possible(f"{chunk.text}\n{chunk.path}", missing), ENGLISH))
-    return len(found) / max(len(asked), 1)
+    if asked.may_be_joined and (missing := asked.words - found):
+        words = [*_words(f"{chunk.text}\n{chunk.path}")]
+        found |= frozenset(word for word in missing if any(_is_part(word, one) for one in words))
+    return len(found) / max(len(asked.words), 1)
+
+
+def _is_part(word: str, other: str) -> bool:
+    """Whether another word begins or ends with a word, or with a form of it, also with an umlaut in place of `ue`."""
+    for form in {word, UMLAUT.sub(r"\1", word)}:
+        stem = form.rstrip("ens")
+        if len(stem) >= LEAST_PART and (other.startswith(form) or other.rstrip("ens").endswith(stem)):
+            return True
+    return False
 
 
 def _possible(text: str, missing: frozenset[str]) -> str:

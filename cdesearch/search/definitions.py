@@ -43,7 +43,7 @@ _DEFINITIONS = tuple(
         (r"\s*(?:-[ \t]+)?name:[ \t]*[\"']?", r"[\"']?[ \t]*(?:\n|$)"),  # of a resource in YAML
         (r"\s*@", r"[ \t]+[\"\d\[{~%:]"),  # an attribute of Elixir
         (r"\s*define\([\"']", r"[\"']"),
-        (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:\(|\n|$)"),  # a heading in Markdown
+        (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:[(:\u2013\u2014]|-[ \t]|\n|$)"),  # a heading in Markdown
         (r"[ \t]*`(?:[\w.]+\.)?", r"[^`\n]*`[ \t]*(?:\n|$)"),  # alone in a line, as a directive of reStructuredText
         (r"[`*]*", r"[^\n]{0,80}\n[ \t]*([=~^\"-])\1\1+[ \t]*(?:\n|$)"),  # an underlined heading
     )

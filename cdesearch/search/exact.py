@@ -96,9 +96,9 @@ class ExactTerm:
         return f"regexp_match(text, '{expression.replace(chr(39), chr(39) * 2)}')"
 
     def is_name_of(self, path: str) -> bool:
-        """Whether the term is the name of the file, with or without its suffix."""
-        name = normalize("NFC", path.rpartition("/")[2].casefold())
-        return not self.is_phrase and self.text.casefold() in (name, name.rpartition(".")[0])
+        """Whether the term is the name of the file, with or without its suffix, and with other signs between words."""
+        name, own = normalize("NFC", path.rpartition("/")[2].casefold()), _WORDS.findall(self.text.casefold())
+        return bool(own) and not self.is_phrase and own in map(_WORDS.findall, (name, name.rpartition(".")[0]))
 
     def count(self, text: str) -> int:
         """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""

@@ -11,8 +11,10 @@ import numpy as np
 
 from cdesearch.encode.token_signs import interactions
 from cdesearch.search.code_ranking import code_lifts
+from cdesearch.search.exact import ExactTerm
 from cdesearch.search.fusion import FUSION, Candidates, Scores
 
+NAME_WORDS = 6  # of a file; a longer query is no name
 COMPARED = 20  # candidates with the highest scores; more do not change the first hits
 
 
@@ -42,10 +44,11 @@ def file_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
     Such a chunk is before all others, also if the file has so many chunks that their BM25 scores do not stand out.
     """
     added = code_lifts(query, scores, paths)
-    name, lifted = query.strip().casefold(), scores + added
+    name, lifted = ExactTerm(query.strip()), scores + added
     best: dict[str, int] = {}
-    for at in np.argsort(-lifted, kind="stable").tolist():
-        if "." in name and paths[at].rpartition("/")[2].casefold() == name:
+    may_name_file = not name.text.isalnum() and len(query.split()) <= NAME_WORDS
+    for at in np.argsort(-lifted, kind="stable").tolist() if may_name_file else ():
+        if name.is_name_of(paths[at]):
             best.setdefault(paths[at], at)
     if best:
         added[[*best.values()]] += lifted.max() - lifted[[*best.values()]].min() + 1

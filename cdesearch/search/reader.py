@@ -14,7 +14,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.encode.token_signs import QueryTokens
 from cdesearch.errors import ModelServerError
-from cdesearch.search.confidence import CosineScale, with_confidence
+from cdesearch.search.confidence import AskedWords, CosineScale, with_confidence
 from cdesearch.search.corpus_languages import JUDGED, Languages
 from cdesearch.search.documents import read_chunks, read_table
 from cdesearch.search.exact import exact_terms, is_exact
@@ -203,7 +203,8 @@ class GenerationReader:
                 # A search by words alone does not ask the model, because it may not be loaded.
                 rare = (lambda _: False) if encoder is None else partial(_is_rare, encoder)
                 name = find_unknown_name(self.index, query.words, rare, texts)
-                hits = with_confidence(query.words, hits, scale, noise, has_unknown_name=name is not None)
+                asked = AskedWords.of(self._languages.searched(query.words), self.index.manifest.languages)
+                hits = with_confidence(query.words, asked, hits, scale, noise, has_unknown_name=name is not None)
             documents = self._documents(ranking, query.k) if query.facets else {}
             is_complete = any(found.is_complete for found in ranking.found)
             unknown = tuple(word for found in ranking.found for word in found.unknown)

@@ -17,6 +17,9 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 # The start of a list item, or of a statement in a transcript, such as "Mary Smith: ".
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _INSIDE = re.compile(r"\.\w|(?<=\d\.) [a-zß-ÿčďěňřšťůžа-яё]")  # as in "http.Handler" and "3. června"
+# In languages that write ordinal numbers with a dot: "im 2. Stock", "USt-IdNr. DE12"
+_ORDINAL = re.compile(r"(?<=[\s(]\d\.) |(?<=[\s(]\d\d\.) |(?<=Nr\.) ")
+_WITH_ORDINALS = frozenset({"cs", "da", "de", "fi", "hu", "no", "pl", "sk", "tr"})
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _NUMBERED = re.compile(r"\s*[\[(]?\d[\d.:/-]*")  # the date or the time at the start of each line of a diary
 _ROW = re.compile(r"\s*\|.*\|\s*$")
@@ -73,6 +76,8 @@ def _prose_sentences(text: str, start: int, end: int, language: str) -> list[tup
     both = (get_sentence_boundaries(code, text[words:end]) for code in (language, ENGLISH))
     starts = [words + at for at in sorted(set.intersection(*({one["start_index"] for one in some} for some in both)))]
     starts = starts[:1] + [one for one in starts[1:] if not _INSIDE.match(text, one - 1)]
+    if language in _WITH_ORDINALS:
+        starts = starts[:1] + [one for one in starts[1:] if not _ORDINAL.match(text, one - 1)]
     # Marks such as the second ** of "**Note.** It" end the sentence before them.
     starts = [start, *((mark.end() if (mark := _CLOSING.match(text, one, end)) else one) for one in starts[1:])]
     return list(pairwise([*starts, end]))

@@ -109,7 +109,7 @@ _MEASURE = re.compile(r"v?(\d+(?:[.,]\d+)+)-?([^\W\d_].*)")
 _INNER = re.compile(r"(?<!\d)(?:\d+(?:[-.,:/]\d+)+|(?:19|20)\d{6}(?!\d))")  # in names: log4j-2.17.1.jar, IMG_20240517
 _TIME = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d+)?")
 _BETWEEN_NUMBERS = re.compile(r"[,/:-]")
-_UMLAUT = re.compile("(?<![aeiou])(?:([aou])e|a(?=a))")
+UMLAUT = re.compile("(?<![aeiou])(?:([aou])e|a(?=a))")
 _TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 
 Weighted = tuple[tuple[str, float], ...]
@@ -155,7 +155,7 @@ def query_words(query: str, languages: Iterable[str]) -> dict[str, float]:
             own.setdefault(folded(run.lower()), 1.0)
             own = dict.fromkeys(other_numbers(run.lower()), POSSIBLE) | own
             # Two letters, such as ue, may be written as an umlaut, and an umlaut as two letters.
-            for other in dict.fromkeys((_UMLAUT.sub(r"\1", run.lower()), run.lower().translate(_TWO_LETTERS))):
+            for other in dict.fromkeys((UMLAUT.sub(r"\1", run.lower()), run.lower().translate(_TWO_LETTERS))):
                 for word in (*stems(other, ENGLISH), other):
                     own.setdefault(word, POSSIBLE)
         for word, weight in own.items():

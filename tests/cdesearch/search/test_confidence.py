@@ -12,8 +12,10 @@ from cdesearch.search.confidence import (
     BY_COSINE,
     BY_DEVIATION,
     BY_WORDS,
+    JOINED,
     MANY,
     UNKNOWN_NAME,
+    AskedWords,
     CosineScale,
     asked_words,
     share_of_words,
@@ -39,6 +41,10 @@ def hit(rank=1, text="the cat purrs", cosine=0.5, bm25=4.0):
     return Hit(rank, 1.0, Chunk("0", "a", None, 0, "a.txt", "", (), text, 0, 1, 1, None), cosine, bm25)
 
 
+def confident(query, *arguments, language="en", **options):
+    return with_confidence(query, AskedWords.of(query, {language: 1.0}), *arguments, **options)
+
+
 def probability(*terms):
     return 1 / (1 + math.exp(-sum(terms)))
 
@@ -46,21 +52,21 @@ def probability(*terms):
 @pytest.mark.parametrize("weights", [BY_COSINE, BY_DEVIATION])
 def test_the_confidence_is_a_logistic_model_of_cosine_words_and_rank(weights):
     scale = CosineScale(0.1, 0.2, weights)
-    (first, second) = with_confidence("do cats bark?", (hit(), hit(2)), scale, 1.0)
+    (first, second) = confident("do cats bark?", (hit(), hit(2)), scale, 1.0)
     terms = (weights.bias, weights.cosine * 0.5, weights.evidence * 2, weights.share / 2)
     assert first.confidence == pytest.approx(probability(*terms))
     assert second.confidence == pytest.approx(probability(*terms, weights.rank * math.log(2)))
-    (lacking,) = with_confidence("do cats bark?", (hit(),), scale, 1.0, has_unknown_name=True)
+    (lacking,) = confident("do cats bark?", (hit(),), scale, 1.0, has_unknown_name=True)
     assert lacking.confidence == pytest.approx(probability(*terms, UNKNOWN_NAME))
 
 
 @pytest.mark.parametrize(("scale", "cosine"), [(None, 0.5), (CosineScale(0.1, 0.2, BY_COSINE), None)])
 def test_without_a_scale_or_a_cosine_the_words_alone_decide(scale, cosine):
-    (found,) = with_confidence("cats purr", (hit(cosine=cosine),), scale, 2.0)
+    (found,) = confident("cats purr", (hit(cosine=cosine),), scale, 2.0)
     assert found.confidence == pytest.approx(
         probability(BY_WORDS.bias, BY_WORDS.evidence * math.log(2), BY_WORDS.share)
     )
-    (missed,) = with_confidence("dogs", (hit(cosine=cosine, bm25=None),), scale, 0.0)
+    (missed,) = confident("dogs", (hit(cosine=cosine, bm25=None),), scale, 0.0)
     assert missed.confidence == pytest.approx(probability(BY_WORDS.bias)) and missed.confidence < ANSWERABLE
 
 
@@ -77,7 +83,7 @@ def test_cosines_are_measured_relative_to_those_between_different_chunks_of_the_
 def test_the_fewer_chunks_there_are_the_more_the_same_cosine_means():
     points = to_unit(np.random.default_rng(0).standard_normal((MANY + 9, 64)).astype(np.float32))
     found = [
-        with_confidence("cats", (hit(text="dogs", cosine=0.5),), CosineScale.of(points[:n], is_whitened=True), 0.0)
+        confident("cats", (hit(text="dogs", cosine=0.5),), CosineScale.of(points[:n], is_whitened=True), 0.0)
         for n in (1, 40, 150, MANY)
     ]
     confidences = [one.confidence for (one,) in found]
@@ -87,18 +93,36 @@ def test_the_fewer_chunks_there_are_the_more_the_same_cosine_means():
 
 def test_among_few_chunks_one_common_word_is_no_answer():
     scale = CosineScale.of(np.eye(3, dtype=np.float32), is_whitened=True)
-    (near,) = with_confidence("does a cat purr?", (hit(cosine=0.3),), scale, 1.0)
-    (far,) = with_confidence("which cat food is best for old dogs?", (hit(cosine=0.0),), scale, 0.2)
+    (near,) = confident("does a cat purr?", (hit(cosine=0.3),), scale, 1.0)
+    (far,) = confident("which cat food is best for old dogs?", (hit(cosine=0.0),), scale, 0.2)
     assert near.confidence > 0.5 and far.confidence < ANSWERABLE
 
 
 def test_a_query_that_a_text_contains_word_for_word_is_answered_by_it():
     for query, text in (("expansion vessel", "The *expansion* vessel is new."), ("old hat?", "An old\nhat.")):
-        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), None, 0.0)
+        (found,) = confident(query, (hit(text=text, cosine=0.0),), None, 0.0)
         assert found.confidence >= 0.5
     for query, text in (("expansion vessel", "Expansion of a vessel."), ("how is it", "This is how is it.")):
-        (found,) = with_confidence(query, (hit(text=text, cosine=0.0),), CosineScale(0.1, 0.1, BY_COSINE), 0.0)
+        (found,) = confident(query, (hit(text=text, cosine=0.0),), CosineScale(0.1, 0.1, BY_COSINE), 0.0)
         assert found.confidence < 0.5
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "language", "expected"),
+    [
+        ("Kuchen", "Omas Apfelkuchen.", "de", JOINED),
+        ("Kündigung", "Die Kuendigungsfrist.", "de", 0.0),
+        ("Kuendigung", "Die Kündigungsfrist.", "de", JOINED),
+        ("Kuchen", "Die Küche ist neu.", "de", 0.0),
+        ("cake", "A pancake.", "en", 0.0),
+        ("Haus Kuchen", "Omas Apfelkuchen.", "de", 0.0),
+    ],
+)
+def test_a_compound_of_the_only_word_of_a_query_is_an_answer(query, text, language, expected):
+    (found,) = confident(
+        query, (hit(text=text, cosine=-1.0),), CosineScale(0.1, 0.1, BY_COSINE), 0.0, language=language
+    )
+    assert found.confidence == pytest.approx(expected, abs=0.01)
 
 
 def test_question_words_do_not_count_unless_there_are_no_others():

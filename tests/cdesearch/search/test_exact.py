@@ -90,6 +90,7 @@ def test_only_a_query_of_quoted_phrases_is_quoted():
         ("tuna-gateway", "  name: tuna-gateway"),
         ("TunaRequest", "message TunaRequest {"),
         ("tuna_timeout", "  @tuna_timeout 5000"),
+        ("TUNA-214", "# TUNA-214: the boat was late"),
     ],
 )
 def test_a_definition_is_recognised(name, text):

@@ -48,3 +48,5 @@ def test_the_best_chunk_of_each_file_of_the_name_that_is_asked_for_is_first():
     lifted = scores + file_lifts("tasks.rst", scores, paths)
     assert [paths[at] for at in np.argsort(-lifted)][:3] == ["guide/tasks.rst", "api/Tasks.rst", "notes/changes.rst"]
     assert not file_lifts("tasks", scores, paths).any()
+    lifted = scores + file_lifts("My Tasks", scores, paths)
+    assert paths[lifted.argmax()] == "api/my-tasks.rst"

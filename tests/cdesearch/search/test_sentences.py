@@ -92,7 +92,11 @@ def test_points_in_names_end_no_sentence_and_closing_marks_stay_with_theirs():
     assert ("prose", "It is an http.Handler.") in texts("It is an http.Handler. See chi.Router for more.")
     text = '**Note.** It is so. He said: "Go." She went.'
     assert [part for _, part in texts(text)][:2] == ["**Note.**", "It is so."]
-    german = ["Der Vertrag endet am 3. Juni.", "Die Kaution ist z. B. 5 Mio. Euro oder mehr."]  # of another language
+    german = [
+        "Der Vertrag endet am 3. Juni.",
+        "Die Praxis ist im 2. Stock, USt-IdNr. DE12.",
+        "Die Kaution ist z. B. 5 Mio. Euro oder mehr.",
+    ]  # of another language
     assert [part for _, part in texts(" ".join(german))] == german
     french = ["M. Dupont est parti hier soir.", "Mme. Durand est venue avec M. Martin."]
     assert [part for _, part in texts(" ".join(french))] == french
