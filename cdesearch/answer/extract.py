@@ -14,7 +14,7 @@ from cdesearch.context.vectors import Floats, to_unit
 from cdesearch.encode.encoder import Encoder
 from cdesearch.search.confidence import QUESTION_WORDS
 from cdesearch.search.passages import OMISSION, Passage
-from cdesearch.search.readable import is_marked_up, lines_as_text
+from cdesearch.search.readable import is_marked_up, lines_as_text, suffix_of
 from cdesearch.search.sentences import Kind, Sentence, split_sentences
 from cdesearch.search.sheets import BAR, NO_NAME, cells_of, is_sheet
 from cdesearch.store.line_places import value_at
@@ -31,11 +31,29 @@ LEAST_COLUMNS = 2  # of a table whose cells get names
 MIN_WORDS = 3  # a shorter sentence cannot be understood alone
 MIN_ENTRY = 2  # words of an item of a list or of a field, such as "- 2 eggs" and "Status: open"
 SHORT = 3  # words of a sentence that is quoted with the one before it, such as "Default is 6379."
-MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
+MAX_CHARACTERS, MAX_RECORD = (
+    400,
+    600,
+)  # a longer sentence or paragraph of code is truncated, and a longer record divided
 
 _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 # An item of a list, a field such as "Owner: Ann", or a line of a diary that begins with a date
 _ENTRY = re.compile(r"[-*+•] {1,3}\S|[A-Z][\w .'()-]{0,40}: \S|[\[(]?\d")
+# The fields of a record in one line, such as "question: ... - answer: ..."
+_FIELDS = re.compile(r"[^\n:]{1,60}: [^\n]+ - [^\n:]{1,60}: [^\n]+")
+_CARDS = frozenset({".ics", ".vcf"})  # whose records have a field on each line
+# What opens or closes a letter, and lines of programs that only name what others need
+_GREETING = re.compile(
+    r"(?:dear|hello|hi|hey|sehr geehrte[rs]?|liebe[rs]?|hallo|(?:ma |mon )?ch[eè]re?|bonjour|cordialement"
+    r"|(?:kind|best|warm) (?:regards|wishes)|yours \w+|mit freundlichen|(?:viele|herzliche) grüße)"
+    r"\b[^:?!]{0,60}(?<!\.)[,!]?",
+    re.IGNORECASE,
+)
+_NEEDED = re.compile(
+    r"(?:(?:import|using|use|require|include|package|#include|@import|export \*)\b|from .+ import\b|\S+ = require\b"
+    r"|(?:\w+ ){0,3}_*log(?:ger)?(?::[^=]+)? :?= )[^\n]*\n?|[ \t]*\w+,\n|\s+|[)}\]];?\n?",
+    re.IGNORECASE,
+)
 _QUESTION, _COLON = ("?", "\uff1f", "\u061f"), (":", "\uff1a")
 # Also the full stops of Chinese, Hindi and Urdu, and the marks of questions in Chinese and Arabic
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1a\uff1f\u061f\u06d4\u0964][\"')\]*_`\u201d\u2019\u300d\u300f]*$")
@@ -88,6 +106,8 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
 
 def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
     sentences = split_sentences(passage.text, is_sheet=is_sheet(passage.path))
+    if _is_record(passage):
+        sentences = [Sentence(0, len(passage.text), "row")]
     heading = lead = head = ""  # directly above the sentence, and the head of the table
     for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
         text = _shown(passage, sentence)
@@ -104,7 +124,8 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         is_cut = is_prose and is_last and position > 0 and not (is_entry or _END.search(text))
         n_words, least = _number_of_words(text), MIN_ENTRY if is_entry else MIN_WORDS
         is_question = text.endswith(_QUESTION) and not _MORE_THAN_A_QUESTION.match(text)
-        if not (is_heading or is_cut or is_question or text.endswith(_COLON) or n_words < least):
+        is_empty = _is_only_needed(text) if is_code else _GREETING.fullmatch(text)
+        if not (is_heading or is_cut or is_question or is_empty or text.endswith(_COLON) or n_words < least):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
             short = "" if text.endswith(OMISSION) else _short_after(passage, sentence, following)
@@ -119,6 +140,20 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
             lead = text
         elif n_words:
             heading = lead = ""
+
+
+def _is_record(passage: Passage) -> bool:
+    """Whether a passage is a short record, whose fields belong together."""
+    is_card = suffix_of(passage.path) in _CARDS or _FIELDS.fullmatch(passage.text)
+    return bool(is_card) and len(passage.text) <= MAX_RECORD
+
+
+def _is_only_needed(code: str) -> bool:
+    """Whether a part of a program only names what it needs of others, or makes a logger."""
+    at = 0
+    while at < len(code) and (found := _NEEDED.match(code, at)):
+        at = found.end()
+    return at >= len(code)
 
 
 def _labelled(passage: Passage, n: int, line: str, head: str) -> str | None:
@@ -174,7 +209,7 @@ def _shown(passage: Passage, sentence: Sentence) -> str:
         text = " ".join(filter(None, lines_as_text(passage.path, text.split("\n"))))
         text = " ".join(_MARKER.sub("", text, count=1).split())
         end = text.rfind(" ", 0, MAX_CHARACTERS)
-    if len(text) <= MAX_CHARACTERS:
+    if len(text) <= (MAX_RECORD if sentence.kind == "row" else MAX_CHARACTERS):
         return text
     return text[: end if end > 0 else MAX_CHARACTERS] + OMISSION
 

@@ -111,6 +111,25 @@ def test_a_question_is_quoted_only_after_a_statement():
     assert [one.text for one in candidates_of([passage(text)])] == [text.partition("\n\n")[2]]
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "quoted"),
+    [
+        ("a.ics", "Start: 2026-12-18\nEnd: 2027-01-04\nCode freeze", ["Start: 2026-12-18 End: 2027-01-04 Code freeze"]),
+        (
+            "a.jsonl",
+            "id: 7 - question: Who? - answer: Ann. Then Bob.",
+            ["id: 7 - question: Who? - answer: Ann. Then Bob."],
+        ),
+        ("a.eml", "Dear Mr. Moss,\n\nthe price is 5 euros.\n\nKind regards from Ann", ["the price is 5 euros."]),
+        ("a.md", "Sehr geehrter Herr Moss,\n\ndas kostet 5 Euro.", ["das kostet 5 Euro."]),
+        ("a.py", "from os import (\n    path,\n)\nimport re\n\nlog = get_logger(__name__)\n", []),
+        ("a.ts", 'import { Redis } from "ioredis";\n', []),
+    ],
+)
+def test_records_are_whole_and_greetings_and_imports_are_not_quoted(path, text, quoted):
+    assert [one.text for one in candidates_of([passage(text, path=path)])] == quoted
+
+
 def test_quotes_and_comments_are_without_the_marks_before_their_lines():
     mail = passage("> When I start it,\n> > nothing happens at all.", path="a.eml")
     program = passage("// Timeout cancels the context\n// after a while.", path="a.go")
