@@ -1,7 +1,7 @@
-"""How many documents of the best candidates of a query are in each folder, of each type and year, and have each tag."""
+"""How many files of the best candidates of a query are in each folder, of each type and year, and have each tag."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -39,14 +39,19 @@ class Facts(NamedTuple):
         return end.lower() if start else ""
 
 
-def facets_of(documents: Iterable[Facts]) -> dict[str, list[tuple[str, int]]]:
-    """For each facet the values and their numbers of documents: years from the newest on, others from the most on."""
-    known = list(documents)
+def facets_of(documents: Mapping[tuple[str | None, str], Facts]) -> dict[str, list[tuple[str, int]]]:
+    """For each facet the values and their numbers of files: years from the newest on, others from the most on.
+
+    `documents` has the facts by the name of the index and the id; a file may have many, such as the rows of a table.
+    """
+    files = {(index, one.path): one for (index, _), one in documents.items()}
+    years = {(index, one.path, one.day[:4]) for (index, _), one in documents.items() if one.day}
+    tags = {(index, one.path, tag) for (index, _), one in documents.items() for tag in one.tags}
     counts = {
-        "folder": Counter(_folders_of([one.path for one in known])),
-        "type": Counter(one.type for one in known if SUFFIX.fullmatch(one.type)),
-        "year": Counter(one.day[:4] for one in known if one.day),
-        "tag": Counter(tag for one in known for tag in set(one.tags)),
+        "folder": Counter(_folders_of([path for _, path in files])),
+        "type": Counter(one.type for one in files.values() if SUFFIX.fullmatch(one.type)),
+        "year": Counter(year for *_, year in years),
+        "tag": Counter(tag for *_, tag in tags),
     }
     found = {name: sorted(count.items(), key=lambda item: (-item[1], item[0])) for name, count in counts.items()}
     found["year"].sort(reverse=True)

@@ -91,8 +91,8 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         if facts := result.documents.get((hit.index, hit.chunk.document_id)):
             shown["date"] = facts.day
     facets = {
-        name: [{"value": value, "documents": n} for value, n in found]
-        for name, found in facets_of(result.documents.values()).items()
+        name: [{"value": value, "files": n} for value, n in found]
+        for name, found in facets_of(result.documents).items()
     }
     most = sum(member.index.manifest.n_chunks for member in chosen.members)
     return {

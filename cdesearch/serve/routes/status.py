@@ -32,6 +32,7 @@ async def indexes(state: State) -> JSONResponse:
         {
             "name": served.name,
             "root": shown_source(served.index.root),
+            "files": served.index.manifest.files["indexed"],
             "documents": served.index.manifest.n_documents,
             "chunks": served.index.manifest.n_chunks,
         }

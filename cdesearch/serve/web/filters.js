@@ -28,8 +28,8 @@ export function startFilters(choose) {
 export function showFilters(found = facets) {
   facets = found;
   for (const [name, key, least] of FACETS) {
-    const options = (facets[name] ?? []).map(({ value, documents }) => [
-      `${MARKS[key] ?? ""}${value}`, `${value} (${number(documents)})`]);
+    const options = (facets[name] ?? []).map(({ value, files }) => [
+      `${MARKS[key] ?? ""}${value}`, `${value} (${number(files)})`]);
     const chosen = state[key];
     if (chosen && !options.some(([value]) => value === chosen)) options.unshift([chosen, unmarked(chosen)]);
     const select = byId(name);

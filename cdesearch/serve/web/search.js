@@ -199,7 +199,7 @@ async function showWelcome(index) {
     byId("welcome").replaceChildren(
       el("p", { class: "lead" }, "Ask in your own words. Nothing leaves this computer."),
       el("p", {}, el("strong", {}, chosen.map(({ name }) => name).join(", ")), ` ${chosen.length > 1 ? "contain" : "contains"} `
-        + `${counted(total("documents"), "document")} in ${counted(total("chunks"), "passage")}`,
+        + `${counted(total("files"), "file")} in ${counted(total("chunks"), "passage")}`,
       chosen.length === 1 && [", from ", el("code", {}, chosen[0].root)], "."),
       el("ul", {},
         el("li", {}, el("strong", {}, "Both"), " combines the evidence of meaning and words."),

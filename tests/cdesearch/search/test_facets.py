@@ -1,4 +1,4 @@
-"""Facets count the documents of the candidates of a query by folder, type, year and tag."""
+"""Facets count the files of the candidates of a query by folder, type, year and tag."""
 
 import os
 from datetime import datetime
@@ -18,12 +18,13 @@ NOTES = {
     "work/a/long.md": "---\ntags: [birds]\n---\n" + "".join(f"# Part {n}\n\nThe owl, again.\n\n" for n in range(6)),
     "work/b/c/deep.txt": "An owl in the deep.",
     "home/mouse 2019-02-03.TXT": "A mouse fears the owl.",
+    "home/seen.csv": "bird,tag,date\nAn owl,night,2019-03-01\nAn owl,day,2020-01-01\nOwls,night,2019-04-01\n",
 }
 EXPECTED = {
-    "folder": [("work", 3), ("work/a", 2), ("home", 1), ("work/b", 1)],
-    "type": [("md", 2), ("txt", 2)],
-    "year": [("2024", 1), ("2020", 2), ("2019", 1)],
-    "tag": [("birds", 2), ("night", 1)],
+    "folder": [("work", 3), ("home", 2), ("work/a", 2), ("work/b", 1)],
+    "type": [("md", 2), ("txt", 2), ("csv", 1)],
+    "year": [("2024", 1), ("2020", 3), ("2019", 2)],
+    "tag": [("birds", 2), ("night", 2), ("day", 1)],
 }
 FILTERS = {
     "folder": lambda value: {"path": f"/{value}"},
@@ -43,11 +44,11 @@ def folder(tmp_path_factory, tiny_checkpoint):
 
 
 def facets(result):
-    return facets_of(result.documents.values())
+    return facets_of(result.documents)
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "text"])
-def test_documents_are_counted_by_folder_type_year_and_tag(folder, mode):
+def test_files_are_counted_by_folder_type_year_and_tag(folder, mode):
     with Searcher(Index.open(folder)) as searcher:
         found = searcher.search(SearchRequest("owl", 2, mode, facets=True))
         assert facets(found) == EXPECTED
@@ -55,12 +56,12 @@ def test_documents_are_counted_by_folder_type_year_and_tag(folder, mode):
         assert not searcher.search("owl", 2, mode).documents
 
 
-def test_each_value_is_a_filter_that_finds_its_documents(folder):
+def test_each_value_is_a_filter_that_finds_its_files(folder):
     with Searcher(Index.open(folder)) as searcher:
         for name, filters in FILTERS.items():
             for value, count in EXPECTED[name]:
                 hits = searcher.search("owl", 99, **filters(value))
-                assert len({hit.chunk.document_id for hit in hits}) == count, (name, value)
+                assert len({hit.chunk.path for hit in hits}) == count, (name, value)
 
 
 def test_a_filter_is_followed_by_the_folders_below_it(folder):
@@ -69,23 +70,23 @@ def test_a_filter_is_followed_by_the_folders_below_it(folder):
         assert facets(found)["folder"] == [("work/a", 2), ("work/b", 1), ("work/b/c", 1)]
 
 
-def test_the_documents_of_several_indexes_are_counted_together(folder):
+def test_the_files_of_several_indexes_are_counted_together(folder):
     members = {name: Searcher(Index.open(folder)) for name in ("one", "two")}
     with Together(members) as together:
         found = together.search(SearchRequest("owl", facets=True))
-        assert facets(found)["tag"] == [("birds", 4), ("night", 2)]
+        assert facets(found)["tag"] == [("birds", 4), ("night", 4), ("day", 2)]
         assert {(hit.index, hit.chunk.document_id) for hit in found} <= found.documents.keys()
 
 
 def test_without_candidates_there_are_no_values():
-    assert set(map(len, facets_of([]).values())) == {0}
-    assert facets_of([Facts("a", None, ())]) == {"folder": [], "type": [], "year": [], "tag": []}
+    assert set(map(len, facets_of({}).values())) == {0}
+    assert facets_of({(None, "a"): Facts("a", None, ())}) == {"folder": [], "type": [], "year": [], "tag": []}
 
 
 @pytest.mark.parametrize("day", ["9999-12-31", "0001-01-01", "2026-02-31", "2026-13-45", "soon"])
 def test_values_by_which_no_search_can_be_filtered_are_left_out(day):
     facts = Facts.of("notes/a.c++", [f"date={day}"], None)
-    assert not any(facets_of([facts])[name] for name in ("year", "type"))
+    assert not any(facets_of({(None, "a"): facts})[name] for name in ("year", "type"))
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,10 @@ def test_facets_and_dates_come_with_hits_on_request(together, pages):
     answer = together.json("search", q="the river", k=50, facets=True)
     documents = {(hit["index"], hit["document"]) for found in answer["hits"] for hit in (found, *found["copies"])}
     types = answer["facets"]["type"]
-    assert sum(one["documents"] for one in types) == len(documents)
+    assert sum(one["files"] for one in types) == len(documents)
     today = date.today().isoformat()
     assert {hit.pop("date") for hit in answer["hits"]} == {today} and answer["hits"] == plain["hits"]
-    assert answer["facets"]["year"] == [{"value": today[:4], "documents": len(documents)}]
+    assert answer["facets"]["year"] == [{"value": today[:4], "files": len(documents)}]
     nothing = together.json("search", q="the river", path="nowhere", facets=True)
     assert nothing["facets"] == {"folder": [], "type": [], "year": [], "tag": []} and "facets" not in plain
 
@@ -122,7 +122,7 @@ def test_facets_and_dates_come_with_hits_on_request(together, pages):
 def test_the_indexes_are_named_with_their_roots_and_sizes(together, pages):
     first, second = together.json("indexes")["indexes"]
     assert (first["name"], first["root"], second["name"]) == ("pages", str(pages), "other")
-    assert second["documents"] == second["chunks"] == 2 < first["chunks"]
+    assert second["files"] == second["documents"] == second["chunks"] == 2 < first["chunks"]
 
 
 def test_related_hits_are_nearest_in_meaning_and_of_other_files(together):

@@ -43,7 +43,7 @@ def test_a_page_that_is_opened_with_the_token_sends_it(browser, notes):
         browser.driver.get(server.url)
         browser.wait(lambda: "no valid token" in browser.text("#problem"))
         browser.driver.get(f"{server.url}/#token={token}")
-        browser.wait(lambda: "5 documents" in browser.text("#welcome"))
+        browser.wait(lambda: "5 files" in browser.text("#welcome"))
         assert browser.driver.current_url == f"{server.url}/" and not browser.driver.get_cookies()
         known = (f"{server.url}/", f"{browser.url}/", "data:")
         assert all(url.startswith(known) for url in browser.requests())  # the last test must not see them
@@ -51,7 +51,7 @@ def test_a_page_that_is_opened_with_the_token_sends_it(browser, notes):
 
 def test_typing_shows_hits(browser):
     browser.open()
-    assert "5 documents" in browser.text("#welcome")
+    assert "5 files" in browser.text("#welcome")
     hits = browser.search("when to prune roses")
     assert names(hits)[0] == "garden/roses.md"
     assert hits[0].text == "Pruning" and browser.text(".hit .file").startswith("garden/roses.md, line 5")
