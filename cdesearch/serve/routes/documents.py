@@ -9,7 +9,6 @@ from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
 from cdesearch.cli.hits.render import fields_as_json
-from cdesearch.errors import NotIndexedError
 from cdesearch.search.documents import DocumentReader
 from cdesearch.search.readable import headings_as_text
 from cdesearch.serve.folder_files import image_paths
@@ -33,7 +32,10 @@ async def document(
     around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
     index: IndexName = None,
 ) -> JSONResponse:
-    """A chunk with its neighbours in the document, or without `chunk` the start of the document."""
+    """A chunk with its neighbours in the document, or without `chunk` the start of the document.
+
+    The start is returned with `changed`, too, if the document has no such chunk any more.
+    """
     served = state.indexes[index]
 
     def read() -> dict[str, Any]:
@@ -48,21 +50,18 @@ def _part(chunks: tuple[Chunk, ...], marked: str | None, around: int, has_image:
     """The marked chunk with up to `around` chunks on each side, or the first chunks if none is marked.
 
     `marked` is the id of a chunk, or `#` and the name of an anchor or a heading in it.
-    Raises NotIndexedError if no chunk has the id `marked`.
     """
     if marked is not None and marked.startswith("#"):
         marked = next((chunk.id for chunk in chunks if marked[1:] in _anchors(chunk)), None)
-    position = next((number for number, chunk in enumerate(chunks) if marked in (None, chunk.id)), None)
-    if position is None:
-        raise NotIndexedError(
-            f"The document has no chunk {marked:.80}.", "Search again, because an update may have replaced it."
-        )
+    found = next((number for number, chunk in enumerate(chunks) if marked in (None, chunk.id)), None)
+    position = found or 0
     first, end = max(0, position - around), position + around + 1
     begin = [*islice(open_fences(chunks), end)]
     return {
         "document": chunks[0].document_id,
         "path": chunks[0].path,
         "title": chunks[0].title,
+        "changed": found is None,
         "n_chunks": len(chunks),
         "first": first,
         "chunks": [

@@ -75,6 +75,7 @@ function page(part, root) {
       el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`)));
   return [
     head,
+    changeOf(part),
     part.title && part.title !== part.path.split("/").pop() ? el("p", { class: "trail" }, part.title) : "",
     chunks.some((chunk) => chunk.head && chunk.record === hit.record) ? "" : fieldsOf(hit),
     withPage(head, part, hit, el("div", {},
@@ -89,6 +90,10 @@ function page(part, root) {
       })), state.quote),
   ];
 }
+
+/** Returns a sentence if the passage is no longer in the document. */
+export const changeOf = (part) => (part.changed
+  ? el("p", { class: "note" }, "This part has changed. The document is shown from its beginning.") : "");
 
 /** Returns the fields of a chunk, such as those of front matter. */
 const fieldsOf = ({ fields }) => fieldList(

@@ -2,7 +2,7 @@
 // or the pointer, with its neighbours.
 
 import { get } from "./api.js";
-import { sections } from "./document.js";
+import { changeOf, sections } from "./document.js";
 import { byId, el } from "./dom.js";
 import { pathOf } from "./place.js";
 import { markRange, quotedIn, quotes } from "./quote.js";
@@ -58,10 +58,10 @@ async function preview(link) {
     if (shown !== link.href) return;
     const box = byId("preview");
     const quoting = quote ? part.chunks.find((chunk) => quotes(chunk.text, quote)) : undefined;
-    const hit = quoting ?? part.chunks.find((chunk) => chunk.is_hit);
+    const hit = quoting ?? part.chunks.find((chunk) => chunk.is_hit) ?? part.chunks[0];
     const name = el("a", { class: "open", href: link.getAttribute("href"), onclick: inPage(Object.fromEntries(target)) }, pathOf(part.path));
     const head = el("div", { class: "preview-head" }, el("h2", {}, name));
-    box.replaceChildren(head, withPage(head, part, hit, el("div", {}, sections(part, part.chunks)), quote));
+    box.replaceChildren(head, changeOf(part), withPage(head, part, hit, el("div", {}, sections(part, part.chunks)), quote));
     box.hidden = false;
     const quoted = quotedIn(box, quote);
     markRange(quoted);

@@ -55,7 +55,6 @@ def test_openapi_describes_every_route(server):
         ("search?q=a&path=[z-a]", 400, "The range z-a in [z-a] is empty."),
         ("search?q=a&index=moon", 400, "There is no index moon here."),
         ("documents/nothing.md", 404, "The index has no document nothing.md."),
-        ("documents/long.md?chunk=abc", 404, "The document has no chunk abc."),
         ("search?q=a&min_confidence=2", 422, "The parameter min_confidence should be less than or equal to 1, not 2."),
         ("explain?q=a&chunk=x", 404, "The index has no chunk x."),
         ("nothing", 404, "There is nothing at /api/v1/nothing."),

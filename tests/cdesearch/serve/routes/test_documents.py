@@ -37,6 +37,13 @@ def test_a_link_leads_to_the_chunk_with_an_anchor_or_a_heading(name, found):
     assert chunk["chunk"] == found
 
 
+@pytest.mark.parametrize(("asked", "is_changed"), [({}, False), ({"chunk": "abc"}, True)])
+def test_a_document_begins_at_its_start_without_a_chunk_or_if_it_has_changed(server, chunks, asked, is_changed):
+    answer = server.json("documents/long.md", around=1, **asked)
+    assert [chunk["chunk"] for chunk in answer["chunks"]] == [chunk.id for chunk in chunks[:2]]
+    assert answer["changed"] is is_changed and answer["chunks"][0]["is_hit"] is False
+
+
 def test_every_hit_of_a_search_can_be_opened(server):
     for hit in server.json("search", q="water", k=20)["hits"]:
         answer = server.json(f"documents/{hit['document']}", chunk=hit["chunk"])
