@@ -20,7 +20,8 @@ let shown = ""; // the address of what is previewed
 export function startPreview() {
   for (const list of [byId("hits"), byId("answer")]) {
     list.addEventListener("focusin", (event) => preview(linkOf(event.target)));
-    list.addEventListener("mouseover", (event) => {
+    list.addEventListener("mousemove", (event) => { // a hit that appears below a resting mouse is not chosen
+      if (!event.movementX && !event.movementY) return;
       clearTimeout(timer);
       timer = setTimeout(() => preview(linkOf(event.target)), DELAY);
     });
