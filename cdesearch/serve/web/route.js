@@ -1,7 +1,7 @@
 // The state of the page is stored in its address, so that the back button, bookmarks and new tabs work.
 
 export const NO_FILTERS = { path: "", type: "", year: "", tag: "" };
-const DEFAULTS = { view: "search", q: "", mode: "hybrid", ...NO_FILTERS, index: "", document: "", chunk: "", of: "", quote: "" };
+const DEFAULTS = { view: "search", q: "", mode: "hybrid", ...NO_FILTERS, index: "", document: "", chunk: "", of: "", quote: "", page: "" };
 const VIEWS = ["search", "document", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
@@ -19,8 +19,8 @@ function read() {
 
 /** Returns the address of the current state with some changes. Views other than the document view omit the document. */
 export function href(changes) {
-  const next = { ...state, quote: "", ...changes };
-  if (next.view !== "document") next.document = next.chunk = next.of = next.quote = "";
+  const next = { ...state, quote: "", page: "", ...changes };
+  if (next.view !== "document") next.document = next.chunk = next.of = next.quote = next.page = "";
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(next)) if ((value ?? "") !== DEFAULTS[name]) query.set(name, value);
   return query.size ? `/?${query}` : "/";

@@ -3,7 +3,7 @@
 
 import { loadPicture } from "./api.js";
 import { el, number } from "./dom.js";
-import { state } from "./route.js";
+import { go, state } from "./route.js";
 
 const DELAY = 60; // milliseconds, within which arrow keys may have moved on to another hit
 const [LEAST, STEP, MOST] = [1000, 200, 2000]; // pixels; a few widths, so that the browser has most pictures already
@@ -16,7 +16,7 @@ let prefersText = false;
  */
 export function withPage(head, part, hit, text, quote = "") {
   if (!/\.pdf$/i.test(part.path) || !hit?.page) return text;
-  let page = hit.page;
+  let page = Number(state.page) || hit.page; // only the document view has the former
   let count = page; // until the first picture says how many pages there are
   let image = imageOf();
   const button = (attributes, ...label) => el("button", { type: "button", class: "small", ...attributes }, label);
@@ -51,6 +51,7 @@ export function withPage(head, part, hit, text, quote = "") {
     const next = page + by;
     if (next < 1 || next > count) return;
     page = next;
+    if (state.view === "document") go({ page: String(page), quote }, { replace: true }); // so it is kept on reload
     load();
   }
 
