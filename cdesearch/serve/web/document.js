@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { announce, byId, counted, el, number } from "./dom.js";
 import { allIndexes, rootOf } from "./indexes.js";
-import { copyButton, editorLink, extentOf, isCode, isMail, locationOf, numberOf, pathOf } from "./place.js";
+import { copyButton, editorLink, extentOf, isCode, isMail, numberOf, pathOf } from "./place.js";
 import { showProblem } from "./problem.js";
 import { markRange, quotedIn } from "./quote.js";
 import { nodesOf, withFolder, withMarks } from "./rendered.js";
@@ -67,11 +67,10 @@ function page(part, root) {
   const chunks = part.chunks.slice(Math.max(0, at - before), at + after + 1);
   const first = part.first + Math.max(0, at - before);
   const left = part.n_chunks - first - chunks.length;
-  const location = locationOf(part.path, hit);
   const head = el("div", { class: "doc-head" },
     el("a", { class: "back", href: href({ view: "search" }), onclick: inPage({ view: "search" }) }, "← Hits"),
     el("h2", { id: "document-title", tabindex: "-1" }, pathOf(part.path)),
-    el("div", { class: "actions" }, copyButton(location), editorLink(root, part.path, hit),
+    el("div", { class: "actions" }, copyButton(root, part.path, hit), editorLink(root, part.path, hit),
       el("span", { class: "note" }, `Passages ${number(first + 1)}–${number(first + chunks.length)} of ${number(part.n_chunks)}`)));
   return [
     head,

@@ -1,7 +1,7 @@
 // A hit: the file with its best passage, and further passages of the same file below it.
 
 import { byId, el, fixed } from "./dom.js";
-import { copyButton, editorLink, extentOf, isCode, locationOf, pathOf, placeOfPassage } from "./place.js";
+import { copyButton, editorLink, extentOf, isCode, pathOf, placeOfPassage } from "./place.js";
 import { href, inPage } from "./route.js";
 import { whyButton } from "./why.js";
 import { excerpt, joined, marked, wordsOf } from "./words.js";
@@ -62,7 +62,7 @@ function hitItem(hit, asked, page, root) {
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
-    el("div", { class: "actions" }, why.button, copyButton(locationOf(hit.path, place)), editorLink(root, hit.path, place)),
+    el("div", { class: "actions" }, why.button, copyButton(root, hit.path, place), editorLink(root, hit.path, place)),
     why.panel);
 }
 

@@ -35,11 +35,14 @@ export function extentOf(chunk) {
 const cellsOf = (chunk) => chunk.anchor && chunk.line_start !== null && chunk.line_start === chunk.line_end
   ? `!${chunk.anchor}` : "";
 
-export const locationOf = (path, chunk) => {
-  if (chunk.page !== null) return `${path}#page=${chunk.page}`;
-  if (chunk.line_start !== null) return `${path}:${chunk.line_start}`;
-  return chunk.anchor ? `${path}#${chunk.anchor}` : path;
-};
+const isHere = /^(?:localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
+
+/** Returns a path for other programs: absolute on the computer of the server, with the line if its format has lines. */
+function locationOf(root, path, chunk) {
+  const whole = isHere && root ? `${root.replace(/[\\/]$/, "")}/${path}` : path;
+  const line = chunk.line_start === null || chunk.anchor ? "" : `:${chunk.line_start}`; // rows of a sheet have cells, too
+  return (root?.includes("\\") ? whole.replaceAll("/", "\\") : whole) + line;
+}
 
 /** Returns the entry of a list of [line, value] that holds for a line of a chunk, counted from 0. */
 const entryAt = (entries, line) => entries.findLast(([start]) => start <= line) ?? entries[0];
@@ -65,7 +68,8 @@ export function placeOfPassage(chunk, best) {
   return { ...chunk, ...lines, anchor };
 }
 
-export function copyButton(location) {
+export function copyButton(root, path, chunk) {
+  const location = locationOf(root, path, chunk);
   const button = el("button", { type: "button", class: "small", "aria-label": `Copy path ${location}` }, "Copy path");
   button.addEventListener("click", async () => {
     const isCopied = await copied(location);
