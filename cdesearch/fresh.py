@@ -54,7 +54,10 @@ class Check:
             is_soon = self._took > LONG_SECONDS and time.monotonic() < self._begun + AGAIN_SECONDS
             if self._found is None and not is_soon:
                 self._begun = time.monotonic()
-                self._found = _in_thread(lambda: self._is_behind(index))
+                found = self._found = Future()
+                Thread(
+                    target=lambda: found.set_result(self._is_behind(index)), name="cdesearch-check", daemon=True
+                ).start()
 
     def _is_behind(self, index: Index) -> bool:
         if not is_updatable(index):
@@ -159,10 +162,3 @@ class UpToDate:
         if len(found) == 1:
             return tuple(line for _, line in found if line)
         return tuple(f"{shown_source(index.root)}: {line}" for index, line in found if line)
-
-
-def _in_thread(find: Callable[[], bool]) -> "Future[bool]":
-    """What `find` returns, from a thread that does not delay the end of the process."""
-    found: Future[bool] = Future()
-    Thread(target=lambda: found.set_result(find()), name="cdesearch-check", daemon=True).start()
-    return found

@@ -112,7 +112,11 @@ def used(tool: str, python: Path, files: Path, questions: Sequence[Question]) ->
         answers = _started(tool, python, "answer", files, work)
         ranks, answered = [], []
         for question in questions:
-            ranks.append(_rank(_reply(answers, question.text), {answer.path for answer in question.answers}))
+            assert answers.stdin and answers.stdout
+            answers.stdin.write(json.dumps(question.text) + "\n")
+            answers.stdin.flush()
+            paths, right = json.loads(answers.stdout.readline()), {answer.path for answer in question.answers}
+            ranks.append(next((rank for rank, path in enumerate(paths, 1) if path in right), 0))
             answered.append(time.perf_counter())
         answer_memory = float(answers.communicate()[0])
     first, last = answered[0], answered[-1]
@@ -131,19 +135,6 @@ def _started(tool: str, python: Path, action: str, files: Path, work: str) -> "s
         text=True,
         env={**os.environ, **minilm},
     )
-
-
-def _reply(process: "subprocess.Popen[str]", question: str) -> list[str]:
-    """The paths of the best files."""
-    assert process.stdin and process.stdout
-    process.stdin.write(json.dumps(question) + "\n")
-    process.stdin.flush()
-    paths: list[str] = json.loads(process.stdout.readline())
-    return paths
-
-
-def _rank(paths: Sequence[str], right: set[str]) -> int:
-    return next((rank for rank, path in enumerate(paths, 1) if path in right), 0)
 
 
 def _measured(tool: str, folders: Mapping[str, Used]) -> list[Measurement]:

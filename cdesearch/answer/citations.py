@@ -142,7 +142,10 @@ class CitationFilter:
             return False
         if not self._blanks:
             return bool(_END_WITHOUT_BLANK.search(self._sentence))
-        return _separates(self._sentence, word)
+        from sentencex import get_sentence_boundaries  # which knows abbreviations such as "e.g."
+
+        bounds = get_sentence_boundaries("en", f"{self._sentence} {word}")
+        return any(bound["start_index"] == len(self._sentence) + 1 for bound in bounds)
 
     def _end_sentence(self) -> str:
         """End the current sentence, and return the mark that follows it if it needs a source and has none."""
@@ -166,11 +169,3 @@ class CitationFilter:
 def _numbers(citation: str) -> Iterator[int]:
     for first, last, single in _NUMBER_OR_RANGE.findall(citation):
         yield from range(int(first), int(last) + 1) if first else [int(single)]
-
-
-def _separates(sentence: str, word: str) -> bool:
-    """Whether a new sentence starts at `word`. It does not start after abbreviations such as "e.g."."""
-    from sentencex import get_sentence_boundaries
-
-    bounds = get_sentence_boundaries("en", f"{sentence} {word}")
-    return any(bound["start_index"] == len(sentence) + 1 for bound in bounds)

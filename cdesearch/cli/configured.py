@@ -64,9 +64,12 @@ def with_configuration(app: typer.Typer, arguments: Sequence[str]) -> tuple[list
     if command is None:
         return list(arguments), {}
     options = options_of(command)
-    revoked = {key for key, option in options.items() if option.is_flag and f"--no-{key}" in _before_words(rest)}
+    typed = rest[: rest.index("--")] if "--" in rest else rest  # all others are words
+    revoked = {key for key, option in options.items() if option.is_flag and f"--no-{key}" in typed}
     revoked -= {key for key, option in options.items() if f"--no-{key}" in option.secondary_opts}
-    given = {key for key, option in options.items() if _is_given(option, rest)}
+    # An option also counts as given if the value of another one has the same form. It then keeps its default.
+    names = {name for argument in typed for name in (argument, argument.partition("=")[0])}
+    given = {key for key, option in options.items() if names.intersection((*option.opts, *option.secondary_opts))}
     settings = settings_of(name, command, files, given | revoked)
     defaults = {options[key].name: setting.value for key, setting in settings.items()}
     kept = [argument for argument in rest if argument.removeprefix("--no-") not in revoked or argument in revoked]
@@ -193,20 +196,6 @@ class _Value:
             " not do, because it may come from somebody else.",
             f"Set the option in your own file ({user_file()}), or on the command line.",
         )
-
-
-def _before_words(arguments: Sequence[str]) -> Sequence[str]:
-    """The arguments before `--`, after which all are words."""
-    return arguments[: arguments.index("--")] if "--" in arguments else arguments
-
-
-def _is_given(option: Any, arguments: Sequence[str]) -> bool:
-    """Whether the option is on the command line.
-
-    The result is also true if the value of another option has the same form. The option then keeps its default.
-    """
-    names = (*option.opts, *option.secondary_opts)
-    return any(argument in names or argument.partition("=")[0] in names for argument in _before_words(arguments))
 
 
 def shown_defaults(settings: Mapping[str, Setting], command: Any) -> list[tuple[str, Any, str]]:

@@ -43,7 +43,9 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if result.stage != "complete" and request.mode != "text":
         _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if matches_no_file:
-        _note_filters(options, service)
+        roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
+        where = f" Patterns are relative to {roots}, or to the working directory." if request.path else ""
+        _note(printable(f"No indexed file matches {options.filters}.{where}"))
     if result.searched and options.format != "json":
         _note(printable(shown_instead(result.searched)))
     if (exclusion := request.query.exclusion) and options.format != "json":
@@ -115,14 +117,6 @@ def _note_elsewhere(here: Path, options: QueryOptions, result: SearchResult, ser
         folder, root = here.relative_to(index.root), shown_source(index.root)
         found = "has better hits" if result.hits else "has hits"
         _note(printable(f"Only {folder}/ was searched. The rest of {root} {found}: add --all."))
-
-
-def _note_filters(options: QueryOptions, service: SearchService) -> None:
-    line = f"No indexed file matches {options.filters}."
-    if options.request.path:
-        roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
-        line += f" Patterns are relative to {roots}, or to the working directory."
-    _note(printable(line))
 
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:

@@ -21,12 +21,8 @@ def choose_chunks(chunks: Iterable[tuple[str, str, str]], size: int, seed: int) 
     lengths = Counter(document for _, document, _ in listed)
     best: dict[str, tuple[float, str]] = {}  # by content hash: repeated texts, such as licence headers, count once
     for chunk, document, content in listed:
-        key = -math.log(_uniform(content, seed)) * math.sqrt(lengths[document]), chunk
+        digest = blake2b(f"{seed} {content}".encode(), digest_size=8).digest()
+        uniform = (int.from_bytes(digest, "big") + 1) / 2**64  # in (0, 1]
+        key = -math.log(uniform) * math.sqrt(lengths[document]), chunk
         best[content] = min(best.get(content, key), key)
     return sorted(chunk for _, chunk in nsmallest(size, best.values()))
-
-
-def _uniform(content: str, seed: int) -> float:
-    """A number in (0, 1] that depends only on the content hash and the seed."""
-    digest = blake2b(f"{seed} {content}".encode(), digest_size=8).digest()
-    return (int.from_bytes(digest, "big") + 1) / 2**64

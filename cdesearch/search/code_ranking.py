@@ -59,8 +59,10 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         share = float(is_code[np.argsort(-values, kind="stable")[:BEST]].mean())
         best = float(values[is_code].max())
         excess = max(1.0, float(lifted[is_code].max()) / max(best, 1e-9))
-        is_beside = _is_beside_code(paths[int(np.argmax(values))], [paths[at] for at in order])
-        is_text = best < values.max() and is_code.mean() < ALL_CODE and not is_beside
+        # Files of code in the folder of the best text, or above it
+        folder = f"/{paths[int(np.argmax(values))]}".rpartition("/")[0] + "/"
+        beside = {paths[at] for at in order if folder.startswith(f"/{paths[at]}".rpartition("/")[0] + "/")}
+        is_text = best < values.max() and is_code.mean() < ALL_CODE and len(beside) < BESIDE
         lifted[is_code] /= excess ** (1.0 if is_text else min(1.0, max(0.0, 2 - 4 * share)))
     # If the best chunk of a name is in a test, the name is most likely defined there.
     is_of_test = is_exact(query) and bool(order) and bool(_TESTS.search(paths[order[0]]))
@@ -71,12 +73,6 @@ def code_lifts(query: str, scores: Scores, paths: Sequence[str]) -> Scores:
         lifted[at] *= AGAIN_FACTOR ** before[paths[at]]
         before[paths[at]] += 1
     return (lifted - values) * span
-
-
-def _is_beside_code(text: str, code: Sequence[str]) -> bool:
-    """Whether BESIDE files of code are in the folder of a text, or above it."""
-    folder = f"/{text}".rpartition("/")[0] + "/"
-    return len({path for path in code if folder.startswith(f"/{path}".rpartition("/")[0] + "/")}) >= BESIDE
 
 
 def _lift_files(lifted: Scores, order: Sequence[int], paths: Sequence[str]) -> None:

@@ -46,7 +46,9 @@ def main() -> None:
     page = pdf[asked["page"] - 1]
     lines, words, quote = asked["lines"], asked["words"], asked["quote"]
     text, letters = _letters(page)
-    quoted = [*_places_of_quote(text, letters, quote), *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
+    found = _quoted(letters, quote)
+    of_text = _between(text, found[0], found[-1]) if found else ()
+    quoted = [*of_text, *_places_of_quote_on_lines(page, lines, quote)][:MAX_MARKS]
     on_lines = (_on_line(page, line, *span) for line in lines if words for span in word_spans(line[0], words))
     places = [*islice(chain(_places(text, letters, words), on_lines), MAX_MARKS)]
     for edges, colour in (*zip(quoted, repeat(QUOTE)), *zip(places, repeat(MARK))):
@@ -72,11 +74,6 @@ def _places(text: Any, letters: Letters, words: Sequence[str]) -> Iterator[Edges
     shown = "".join(letter for _, letter in letters)
     for start, end in word_spans(shown, words) if words else ():
         yield from _between(text, letters[start][0], letters[end - 1][0])
-
-
-def _places_of_quote(text: Any, letters: Letters, quote: str) -> Iterator[Edges]:
-    if found := _quoted(letters, quote):
-        yield from _between(text, found[0], found[-1])
 
 
 def _between(text: Any, first: int, last: int) -> Iterator[Edges]:

@@ -88,7 +88,9 @@ def rendered(chunk: Chunk, fence: str = "", has_image: HasImage = bool) -> dict[
         return {}
     if is_marked_up(chunk.path):
         mail = _MAIL_FILE.search(chunk.path)
-        is_typed = not any(one.element in SHOWN for one in chunk.inlines) and not _is_of_html(chunk.body)
+        # A part that was HTML has headings, rows or code as Markdown, and no quotation or patch.
+        is_of_html = _MARKUP.search(chunk.body) and not _TYPED.search(chunk.body)
+        is_typed = not any(one.element in SHOWN for one in chunk.inlines) and not is_of_html
         is_mail = mail is not None and not mail["page"] and is_typed
         is_start = not fence and chunk.ordinal == 0
         begun = _MAIL.match(chunk.body) if mail and is_start else None
@@ -122,11 +124,6 @@ def _table(chunk: Chunk) -> str:
         whole = f'<td colspan="{MAX_CELLS}">{escape(line)}</td>'
         rows.append(f"<tr>{whole if cells is None else written}</tr>")
     return f"<table>{''.join(rows)}</table>"
-
-
-def _is_of_html(body: str) -> bool:
-    """Whether a part of a mail was HTML: it has headings, rows or code as Markdown, and no quotation or patch."""
-    return bool(_MARKUP.search(body)) and not _TYPED.search(body)
 
 
 def _front_matter(fields: Iterable[tuple[str, str]], body: str) -> tuple[list[tuple[str, str]], str]:

@@ -60,7 +60,8 @@ class Guard:
 
 def _refusal(scope: Scope, settings: ServeSettings) -> Response | None:
     """The refusal of a request with a foreign host or origin, or without the token; None for other requests."""
-    if _is_local(scope):
+    server = scope.get("server")
+    if scope.get("client") is None and (server is None or server[1] is None):  # it came through a Unix socket
         return None
     headers = Headers(scope=scope)
     host = headers.get("host", "")
@@ -78,12 +79,6 @@ def _refusal(scope: Scope, settings: ServeSettings) -> Response | None:
             {"WWW-Authenticate": "Bearer"},
         )
     return None
-
-
-def _is_local(scope: Scope) -> bool:
-    """Whether the request came through a Unix socket, which has neither a port nor client addresses."""
-    server = scope.get("server")
-    return scope.get("client") is None and (server is None or server[1] is None)
 
 
 def _is_own_name(host: str, settings: ServeSettings) -> bool:

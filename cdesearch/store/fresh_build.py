@@ -17,16 +17,14 @@ from cdesearch.store.place import Place
 from cdesearch.store.trust import TrustRequest, unconfirmed
 
 
-def fresh_build_command(place: Place, manifest: Manifest) -> str:
-    """The command that indexes PATH again with the model of the index at `place` and otherwise default settings."""
-    options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(place, manifest))
-    return f"`cdesearch index --rebuild PATH{options} --index {shlex.quote(str(place))}`"
-
-
 def removal_command(source: Path, sources: Sequence[Path], place: Place, manifest: Manifest) -> str:
-    """The command by which the index at `place` loses one of its `sources`. It cannot lose its only one."""
+    """The command by which the index at `place` loses one of its `sources`.
+
+    It cannot lose its only one, but be built again from PATH with its model and otherwise default settings.
+    """
     if len(sources) == 1:
-        return fresh_build_command(place, manifest)
+        options = "".join(f" {option} {shlex.quote(value)}" for option, value in _model_options(place, manifest))
+        return f"`cdesearch index --rebuild PATH{options} --index {shlex.quote(str(place))}`"
     return f"`cdesearch sources remove {shlex.quote(str(source))} --index {shlex.quote(str(place))}`"
 
 

@@ -91,8 +91,12 @@ def parse_code(text: str, language: str) -> "Tree | None":
     limit = PARSE_SECONDS + PARSE_SECONDS_A_BYTE * len(data)
     deadline = time.thread_time() + limit
     for start in range(0, len(text), SMALL):
-        # Each of many parts may be just fast enough, and all together take longer than a worker may without progress.
-        if _is_slow(parser, text[start : start + SMALL]) or time.thread_time() > deadline:
+        # A parser that is slow on a short text would not finish a long one. While it resolves ambiguities it does not
+        # call the callback below, so it cannot be stopped. Each of many parts may be just fast enough, and all together
+        # take longer than a worker may without progress.
+        started = time.thread_time()
+        parser.parse(text[start : start + SMALL].encode("utf-8", "replace"))
+        if time.thread_time() > min(deadline, started + SMALL_SECONDS):
             return None
     deadline = time.thread_time() + limit
     try:
@@ -102,16 +106,6 @@ def parse_code(text: str, language: str) -> "Tree | None":
         )
     except ValueError:  # the callback has stopped it
         return None
-
-
-def _is_slow(parser: Any, text: str) -> bool:
-    """Whether the parser is so slow on a short text that it would not finish a long one.
-
-    While it resolves ambiguities it does not call the callback, so it cannot be stopped.
-    """
-    started = time.thread_time()
-    parser.parse(text.encode("utf-8", "replace"))
-    return time.thread_time() - started > SMALL_SECONDS
 
 
 def with_definitions(document: Document) -> Document:
@@ -197,11 +191,8 @@ def grammar_of(language: str) -> Any:
         grammar = getattr(import_module(module), function or "language")()
     except ImportError:  # the wheel is in the extra `grammars`
         return None
-    return _capsule(grammar) if isinstance(grammar, int) else grammar
-
-
-def _capsule(address: int) -> Any:
-    """The address that some wheels return, as the object that the others return."""
-    new = ctypes.pythonapi.PyCapsule_New
+    if not isinstance(grammar, int):
+        return grammar
+    new = ctypes.pythonapi.PyCapsule_New  # for the address that some wheels return, the object that others return
     new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-    return new(address, _CAPSULE, None)
+    return new(grammar, _CAPSULE, None)

@@ -102,7 +102,11 @@ class RuleSet:
 
 def parse(line: str, number: int) -> Rule | None:
     """One line as a rule; None for blank lines and comments."""
-    text = unicodedata.normalize("NFC", _without_trailing_spaces(line.rstrip("\r\n")))
+    line = line.rstrip("\r\n")
+    stripped = line.rstrip(" ")
+    escapes = len(stripped) - len(stripped.rstrip("\\"))  # a space after a backslash is kept
+    kept = stripped + " " if escapes % 2 and len(stripped) < len(line) else stripped
+    text = unicodedata.normalize("NFC", kept)
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -114,13 +118,6 @@ def parse(line: str, number: int) -> Rule | None:
     by_name = "/" not in pattern
     expression = _component(pattern) if by_name else _path(_components(pattern.removeprefix("/")))
     return Rule(number, text, negated, only_folders, by_name, expression)
-
-
-def _without_trailing_spaces(line: str) -> str:
-    """The line without the spaces at its end, except for one after a backslash."""
-    stripped = line.rstrip(" ")
-    escapes = len(stripped) - len(stripped.rstrip("\\"))
-    return stripped + " " if escapes % 2 and len(stripped) < len(line) else stripped
 
 
 def _components(pattern: str) -> list[str]:

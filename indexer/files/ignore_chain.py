@@ -111,15 +111,8 @@ def read_rules(file: Path, top: Path, shown: str, unusable: Callable[[str, str],
 def repository_parents(folder: Path) -> Sequence[Path]:
     """The folders above `folder` up to the root of its repository, outermost first; none outside of a repository."""
     folders = [folder, *folder.parents]
-    root = next((number for number, one in enumerate(folders) if _is_repository(one)), 0)
+    root = next((number for number, one in enumerate(folders) if os.path.exists(one / ".git")), 0)  # noqa: PTH110 (never raises)
     return folders[root:0:-1]
-
-
-def _is_repository(folder: Path) -> bool:
-    try:
-        return (folder / ".git").exists()
-    except OSError:  # for example a link into a folder that this user may not read
-        return False
 
 
 def users_excludes(unusable: Callable[[str, str], None]) -> RuleSet | None:
@@ -156,7 +149,5 @@ def _config_home() -> Path:
 def _exclude(folder: Path, shown: str, unusable: Callable[[str, str], None]) -> RuleSet | None:
     """The rules of git's info/exclude for the repository in `folder`; that of a worktree is elsewhere, and not read."""
     file = folder / ".git" / "info" / "exclude"
-    try:
-        return read_rules(file, folder, f"{shown}.git/info/exclude", unusable) if file.is_file() else None
-    except OSError:  # for example a link into a folder that this user may not read
-        return None
+    is_file = os.path.isfile(file)  # noqa: PTH113 (never raises)
+    return read_rules(file, folder, f"{shown}.git/info/exclude", unusable) if is_file else None

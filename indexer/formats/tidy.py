@@ -95,21 +95,15 @@ def _without_front_matter(document: Document) -> Document:
 
 def _values(mark: str, matter: str) -> dict[str, Any]:
     """The values by the names of their keys; empty if the text is something else between two rules."""
+    import yaml
+
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        values = tomllib.loads(matter) if mark == "+++" else _yaml(matter)
-    except (ValueError, RecursionError):  # such as a title with a colon
+        values = tomllib.loads(matter) if mark == "+++" else yaml.load(matter, loader)
+    except (ValueError, RecursionError, yaml.YAMLError):  # such as a title with a colon
         found = [] if _OF_PROSE.search(matter) else _LINE.findall(matter)
         values = {name: " ".join(line.strip("\"' \t|>-") for line in value.split("\n")) for name, value in found}
     return {str(name): value for name, value in values.items()} if isinstance(values, dict) else {}
-
-
-def _yaml(matter: str) -> Any:
-    import yaml
-
-    try:
-        return yaml.load(matter, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-    except yaml.YAMLError:
-        raise ValueError from None
 
 
 def _texts(values: dict[str, Any]) -> dict[str, list[str]]:

@@ -118,15 +118,11 @@ class Worker:
             return (errors.decode("utf-8", "replace").strip().splitlines() or [f"exit code {code}"])[-1]
         if any(sign in errors for sign in OUT_OF_MEMORY):
             return f"needs more than {memory_bytes / 1e9:g} GB of memory"
-        return _crash(code)
-
-
-def _crash(code: int) -> str:
-    if os.name == "posix" and code == -signal.SIGKILL:
-        return "its process was killed, perhaps for lack of memory"
-    if code < 0:
-        return f"its parser crashed ({(signal.strsignal(-code) or f'signal {-code}').lower()})"
-    return "its parser crashed" + (" (access violation)" if code == ACCESS_VIOLATION else f" (exit code {code})")
+        if os.name == "posix" and code == -signal.SIGKILL:
+            return "its process was killed, perhaps for lack of memory"
+        if code < 0:
+            return f"its parser crashed ({(signal.strsignal(-code) or f'signal {-code}').lower()})"
+        return f"its parser crashed ({'access violation' if code == ACCESS_VIOLATION else f'exit code {code}'})"
 
 
 def cannot_start(detail: str, remedy: str = "Install cdesearch again.") -> CdesearchError:

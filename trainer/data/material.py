@@ -176,12 +176,15 @@ def _vectors(
             return [np.zeros((len(texts), 1), np.float32) for texts, _ in columns.values()]
         return [surrogate_vectors(name, *one, model, folder / "surrogate", advance) for one in columns.values()]
 
-    lexical = None
-    if recipe.batches.filter in ("text", "fused") or _has_surrogate_teacher(recipe):
+    batches, lexical = recipe.batches, None
+    is_taught = recipe.learning.teacher_weight and recipe.objective.teacher == "surrogate"
+    if batches.filter in ("text", "fused") or is_taught:
         texts = [*columns["document"][0], *columns["negatives"][0]]
         lexical = WordScores.stored(folder / "words" / name, texts)
     further = tuple(PairVectors(*of(teacher)) for teacher in teachers)
-    queries, documents, negatives = of(encoder if _needs_vectors(recipe) else None)
+    in_clusters = batches.clusters != "none" or batches.context == "cluster"
+    is_read = batches.filter in ("dense", "fused") or in_clusters or is_taught
+    queries, documents, negatives = of(encoder if is_read else None)
     return Surrogate(queries, documents, negatives, lexical, encoder.fingerprint, further)
 
 
@@ -207,17 +210,6 @@ def _digest(recipe: Recipe, domain: Domain) -> str:
     columns = (domain.column(name) for name in ("query", "document", "document_id"))
     negatives, counts = domain.negatives(recipe.batches.hard_negatives)
     return digest_of(*columns, negatives, map(str, counts.tolist()), scores)
-
-
-def _needs_vectors(recipe: Recipe) -> bool:
-    """Whether anything reads the surrogate's vectors: the filter, the teacher, clusters, or a context from clusters."""
-    batches = recipe.batches
-    in_clusters = batches.clusters != "none" or batches.context == "cluster"
-    return batches.filter in ("dense", "fused") or in_clusters or _has_surrogate_teacher(recipe)
-
-
-def _has_surrogate_teacher(recipe: Recipe) -> bool:
-    return bool(recipe.learning.teacher_weight) and recipe.objective.teacher == "surrogate"
 
 
 def _encoders(recipe: Recipe, model: ContextualModel, tokenizer: Tokenizer) -> list[Encoder]:

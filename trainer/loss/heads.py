@@ -135,10 +135,10 @@ class _Side(nn.Module):
         return functional.normalize(changed, dim=1)
 
     def config(self) -> HeadSideConfig:
-        numbers = [_rounded(torch.cat([layer.weight, layer.bias[:, None]], 1)) for layer in (self.hidden, self.gates)]
-        return HeadSideConfig(
-            round(self.log_sharpness.item(), DIGITS), round(self.sink.item(), DIGITS), numbers[0], numbers[1]
-        )
+        layers = (torch.cat([layer.weight, layer.bias[:, None]], 1).tolist() for layer in (self.hidden, self.gates))
+        hidden, gates = (tuple(tuple(round(one, DIGITS) for one in row) for row in rows) for rows in layers)
+        sharpness, sink = (round(one.item(), DIGITS) for one in (self.log_sharpness, self.sink))
+        return HeadSideConfig(sharpness, sink, hidden, gates)
 
 
 class TrainedHead(nn.Module):
@@ -163,7 +163,3 @@ class TrainedHead(nn.Module):
             for parameter in (*head.query.gates.parameters(), *head.document.gates.parameters()):
                 parameter.mul_(share)
         return head
-
-
-def _rounded(numbers: Tensor) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(round(number, DIGITS) for number in row) for row in numbers.tolist())
