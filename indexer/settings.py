@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 from cdesearch.encode.load import Device
@@ -16,7 +17,6 @@ from cdesearch.store.vector_format import DEFAULT, KINDS, VectorKind
 from indexer.chosen_model import model_to_open, stored_name
 from indexer.files.ignore import Choice
 from indexer.formats.format import Columns
-from indexer.formats.ocr import is_installed
 from indexer.places import check_missing, joined_sources, missing_sources, mounted_sources, root_of
 
 MAX_FILE_BYTES = 20_000_000
@@ -174,7 +174,7 @@ def _check_values(options: Options, *, has_ocr: bool) -> None:
     for name, value, most in numbers:
         if value is not None and not 1 <= value <= most:
             raise InputError(f"{value} cannot be the {name}.", f"Choose one from 1 to {most:,}.")
-    if has_ocr and not is_installed():
+    if has_ocr and find_spec("rapidocr") is None:
         raise InputError(
             "The recognition of text in scanned pages and images is not installed.",
             f"{extra_remedy('ocr')} You can also switch it off with --no-ocr.",

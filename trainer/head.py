@@ -90,16 +90,6 @@ def read_domains(recipe: Recipe, display: Display) -> list[Domain]:
     return [domain.at_most(data.cap, 0) for domain in domains]
 
 
-def read_corpora(domains: Sequence[Domain], encoder: Encoder, work: Path, display: Display) -> dict[str, Corpus]:
-    """The first-stage vectors of each domain by name, which are stored for the next run."""
-    advance = display.stage("First-stage vectors", len(domains))
-    corpora = {}
-    for domain in domains:
-        corpora[domain.name] = _corpus(domain, encoder, work)
-        advance(1)
-    return corpora
-
-
 def typical_mean(domains: Sequence[Domain], encoder: Encoder) -> tuple[float, ...]:
     """The mean (d,) of the first-stage vectors of TYPICAL documents of each domain, rounded to four places.
 
@@ -119,6 +109,7 @@ def _sample(texts: Sequence[str], encoder: Encoder) -> ContextSample:
 
 
 def _corpus(domain: Domain, encoder: Encoder, work: Path) -> Corpus:
+    """The first-stage vectors of a domain, which are stored for the next run."""
     rows: dict[str, int] = {}
     own = [rows.setdefault(text, len(rows)) for text in domain.column("document")]
     texts: dict[Role, list[str]] = {"document": list(rows), "query": domain.column("query")}
@@ -236,7 +227,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start.config = replace(start.config, statistics=statistics)
     display = PlainLines()
     domains = read_domains(recipe, display)
-    corpora = read_corpora(domains, start, recipe.run.data_folder, display)
+    advance, corpora = display.stage("First-stage vectors", len(domains)), dict[str, Corpus]()
+    for domain in domains:
+        corpora[domain.name] = _corpus(domain, start, recipe.run.data_folder)
+        advance(1)
     if unknown := sorted(set(recipe.data.held_out_domains) - corpora.keys()):
         raise InputError(f"data.held_out_domains names {unknown[0]}, which is no pair file.", "Correct the recipe.")
     if not 2 <= len(recipe.data.held_out_domains) < len(corpora):

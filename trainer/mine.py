@@ -67,17 +67,6 @@ def normal(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def _check_out(out: Path, inputs: Sequence[Path]) -> None:
-    """Raise InputError if `out` is the folder of the pair files `inputs` or has a file that would be overwritten."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is not a folder.", ANOTHER)
-    for file in inputs:
-        if out.exists() and out.samefile(file.parent):
-            raise InputError(f"{out} is the folder of {file.name}, which is an input.", ANOTHER)
-        if (target := out / f"{domain_name(file)}.jsonl.gz").exists():
-            raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
-
-
 def write_pairs(file: Path, pairs: Iterable[Pair]) -> None:
     """Write a .jsonl.gz file that `read_pairs` reads; raises StorageError."""
     with writing(file), gzip.open(file, "wt", encoding="utf-8") as lines:
@@ -115,7 +104,13 @@ def mine(domains: Iterable[PairsOf], inputs: Sequence[Path], out: Path, mining: 
     Returns for each pair the number of its hard negatives. `inputs` are the pair files that the domains come from. If
     the function is stopped, the next call continues with the vectors and words in `out`. Raises CdesearchError.
     """
-    _check_out(out, inputs)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is not a folder.", ANOTHER)
+    for file in inputs:
+        if out.exists() and out.samefile(file.parent):
+            raise InputError(f"{out} is the folder of {file.name}, which is an input.", ANOTHER)
+        if (target := out / f"{domain_name(file)}.jsonl.gz").exists():
+            raise InputError(f"{target} exists and would be overwritten.", ANOTHER)
     work, files, n_negatives = out / WORK, list[Path](), list[int]()
     with writing(out):
         work.mkdir(parents=True, exist_ok=True)

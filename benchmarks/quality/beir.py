@@ -66,16 +66,6 @@ SYSTEMS: Mapping[str, Callable[[Setting], BenchmarkSystem]] = {
 }
 
 
-def check_systems(names: Sequence[str], n_datasets: int) -> None:
-    """Raise InputError if a system is unknown, or if `random` has no other data set to take its context from."""
-    if unknown := [name for name in names if name not in SYSTEMS]:
-        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(SYSTEMS)}.")
-    if "random" in names and n_datasets < 2:
-        raise InputError(
-            "The context of `random` is that of another data set.", "Name two data sets, or leave `random` out."
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """The results of one system on one data set."""
@@ -133,7 +123,11 @@ def beir(
     make_results_folder(out)
     datasets = [read_dataset(beir_folder(name), half) for name in data]
     names = systems.split(",")
-    check_systems(names, len(datasets))
+    if unknown := [name for name in names if name not in SYSTEMS]:
+        raise InputError(f"There is no system {', '.join(unknown)}.", f"Name some of {', '.join(SYSTEMS)}.")
+    if "random" in names and len(datasets) < 2:
+        cause = "The context of `random` is that of another data set."
+        raise InputError(cause, "Name two data sets, or leave `random` out.")
     rows: list[Row] = []
     for dataset, other in zip(datasets, [*datasets[1:], datasets[0]], strict=True):
         rows += _rows(dataset, names, Setting(model, work, other))

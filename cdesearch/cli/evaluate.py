@@ -14,7 +14,7 @@ from cdesearch.terminal import counted, print_json, print_rows, print_text, prin
 
 if TYPE_CHECKING:
     from cdesearch.evaluation.measures import Mean
-    from cdesearch.evaluation.ranking import Asked, Asking
+    from cdesearch.evaluation.ranking import Asked
 
     Ranking = Callable[[Asked], int | None]
 
@@ -51,14 +51,16 @@ def evaluate(
     opened = Index.open(index)
     shorten_cold_start()
     from cdesearch.evaluation.questions import read_questions
-    from cdesearch.evaluation.ranking import asking
+    from cdesearch.evaluation.ranking import PlainVectors, asking, by_both, by_vectors, by_words
     from cdesearch.progress import shown_on_stderr
 
     chosen = read_questions(questions, opened)
     about = f"{counted(len(chosen), 'question')} from {questions}."
     with asking(opened, model) as asked_index, shown_on_stderr() as progress:
         asked = asked_index.ask(chosen, progress.stage("Questions", len(chosen)))
-        rankings = _rankings(asked_index)
+        plain = PlainVectors(asked_index)
+        rankings: dict[str, Ranking] = {"words (BM25)": by_words, **({PLAIN: plain.rank} if plain.is_different else {})}
+        rankings |= {"vectors in context": by_vectors, "both (hybrid)": by_both}
         advance = progress.stage("Rankings", len(rankings) * len(asked))
         means = {name: _means(ranking, asked, advance) for name, ranking in rankings.items()}
     few = f"The intervals of fewer than {ENOUGH} questions are too narrow: other questions may give other results."
@@ -71,16 +73,6 @@ def evaluate(
     print_rows(_table(means))
     for note in notes:
         print_text(note)
-
-
-def _rankings(asking: "Asking") -> "dict[str, Ranking]":
-    from cdesearch.evaluation.ranking import PlainVectors, by_both, by_vectors, by_words
-
-    plain = PlainVectors(asking)
-    found: dict[str, Ranking] = {"words (BM25)": by_words}
-    if plain.is_different:
-        found[PLAIN] = plain.rank
-    return found | {"vectors in context": by_vectors, "both (hybrid)": by_both}
 
 
 def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int], None]) -> "dict[str, Mean]":

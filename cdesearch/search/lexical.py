@@ -12,6 +12,7 @@ import numpy as np
 from cdesearch.search.corpus_languages import Languages
 from cdesearch.search.documents import read_candidates
 from cdesearch.search.exact import ExactTerm, demands_phrases, exact_evidence, exact_terms, is_quoted
+from cdesearch.search.file_filter import all_of
 from cdesearch.search.fusion import Scores
 from cdesearch.store.damage import damaged
 from cdesearch.store.index import Index
@@ -189,7 +190,7 @@ def exact_hits(
     wanted = list(dict.fromkeys(["_score", *columns, "text", "place", "path"]))
     if term.is_of_common_words:
         search = index.async_chunks.query()
-        found = read_candidates(index, search, wanted[1:], MAX_EXACT, _both(condition, term.condition))
+        found = read_candidates(index, search, wanted[1:], MAX_EXACT, all_of([condition, term.condition]))
         found = found.append_column("_score", pa.array(np.zeros(found.num_rows, np.float32)))
     else:
         found = _with_all_words(index, term, query, wanted, condition)
@@ -221,7 +222,7 @@ def _with_all_words(
         return found
     if is_large and not (term.is_phrase and not any(map(term.count, found["text"].to_pylist()))):
         return found
-    both = _both(condition, term.condition)
+    both = all_of([condition, term.condition])
     return read_candidates(index, _search_for_all_words(index, term, query), wanted, MAX_EXACT, both)
 
 
@@ -238,10 +239,6 @@ def _search_for_all_words(index: Index, term: ExactTerm, query: str) -> Any:
     every = [(lance.Occur.MUST, match(" ".join(forms), "words", boost=0.0)) for forms in needed if forms]
     others = any_of(searched_words(index, query))
     return search.nearest_to_text(lance.BooleanQuery([*every, (lance.Occur.SHOULD, others)]))
-
-
-def _both(condition: str | None, other: str) -> str:
-    return other if condition is None else f"({condition}) AND {other}"
 
 
 def _with_exact(found: "pa.Table", phrases: Sequence[ExactHits], exact: Sequence[ExactHits], limit: int) -> "pa.Table":

@@ -114,14 +114,11 @@ def _start(pattern: str) -> str:
 
 
 def _expression(part: str) -> str:
-    """One part of a glob as a regular expression of Rust's regex library."""
+    """One part of a glob as a regular expression of Rust's regex library. Every character in [abc] is escaped."""
     if part in _SIMPLE:
         return _SIMPLE[part]
-    return _character_class(part) if part.startswith("[") and part.endswith("]") and len(part) > 2 else _literal(part)
-
-
-def _character_class(part: str) -> str:
-    """The regular expression of `[abc]`, `[a-z]` or `[!abc]`, with every character escaped."""
+    if not (part.startswith("[") and part.endswith("]") and len(part) > 2):
+        return _literal(part)
     inside = part[1:-1]
     is_negated = inside.startswith("!") and len(inside) > 1
     members = []

@@ -63,17 +63,11 @@ def find_index(start: Path, *, check: Callable[[Path], None] = check_found) -> P
         if os.path.lexists(found / CURRENT) or finished_generations(found):
             check(found)
             return found
-    raise IndexNotFoundError(f"There is no index in {start} or above it.", _other_index(start))
-
-
-def _other_index(folder: Path) -> str:
-    """The remedy for a folder without an index: one that a folder in it has, or how to make one."""
-    below = indexes_below(folder)
-    if not below:
-        typed = "." if folder == Path.cwd() else shlex.quote(str(folder))
-        return f"Make one with `cdesearch index {typed}`."
-    named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
-    return f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
+    remedy = f"Make one with `cdesearch index {'.' if start == Path.cwd() else shlex.quote(str(start))}`."
+    if below := indexes_below(start):
+        named = ", ".join(f"--index {shlex.quote(one.name)}" for one in below[:NAMED])
+        remedy = f"Name one in it: {named}{', and so on' if below[NAMED:] else ''}."
+    raise IndexNotFoundError(f"There is no index in {start} or above it.", remedy)
 
 
 def indexes_below(folder: Path) -> list[Path]:

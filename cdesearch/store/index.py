@@ -18,9 +18,9 @@ from cdesearch.store.finding import opened_place
 from cdesearch.store.known import remember
 from cdesearch.store.layout import CURRENT, FOLDER, rebuild_command, rebuild_remedy
 from cdesearch.store.manifest import Globs, Manifest
-from cdesearch.store.place import Place, absolute, on_disk
+from cdesearch.store.place import Place, absolute, for_kind, on_disk
 from cdesearch.store.schema import chunk_schema, document_schema
-from cdesearch.store.storage import storage_at
+from cdesearch.store.storage import LocalStorage, Storage
 from cdesearch.store.trust import TrustRequest, check_confirmed, check_found, outside, real
 from cdesearch.store.vector_format import FIRST_STAGE, FirstStageFormat, VectorFormat
 from cdesearch.store.vocabulary import VOCABULARY, read_vocabulary
@@ -53,7 +53,7 @@ class Index:
 
     def __init__(self, place: Place) -> None:
         self.place = absolute(place)  # LanceDB would treat a relative "a:b" as the address of a server
-        self.storage = storage_at(self.place)
+        self.storage: Storage = for_kind(self.place, LocalStorage, "cdesearch.store.bucket.storage:BucketStorage")()
         self._live = self.storage.open()
         self.generation, self.checks = self._live.files, self._live.checks
         self.manifest = Manifest.load(self.generation / MANIFEST, self.place)

@@ -15,6 +15,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Annotated
@@ -43,26 +44,6 @@ class ServerRecord:
     token: str | None = None  # that requests to the address must show; stored only on Windows
 
 
-def socket_of(index: Place) -> Path:
-    """The path of the socket of the server for this index, whether or not one runs."""
-    return _beside(index, ".sock")
-
-
-def record_of(index: Place) -> Path:
-    """The path of the file in which the server for this index describes itself."""
-    return _beside(index, ".json")
-
-
-def log_of(index: Place) -> Path:
-    """The path of the log of a server that runs in the background."""
-    return _beside(index, ".log")
-
-
-def update_log_of(index: Place) -> Path:
-    """The path of the log of a build or update in the background."""
-    return _beside(index, ".update.log")
-
-
 def runtime_folder() -> Path:
     """The folder of the sockets, which may not exist yet: in $XDG_RUNTIME_DIR, else in the temporary folder.
 
@@ -78,6 +59,18 @@ def runtime_folder() -> Path:
         if folder.is_absolute() and folder.parent.is_dir() and length <= MAX_SOCKET_PATH:
             return folder
     return Path("/tmp") / own
+
+
+def _path(suffix: str, index: Place) -> Path:
+    real = os.path.normcase(os.path.realpath(index)) if isinstance(index, Path) else str(index)
+    return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=HASH_LETTERS // 2).hexdigest()}{suffix}"
+
+
+# The paths of the socket of the server for an index, whether or not one runs, of the file in which it describes itself,
+# of its log if it runs in the background, and of the log of a build or update in the background.
+socket_of, record_of, log_of, update_log_of = (
+    partial(_path, suffix) for suffix in (".sock", ".json", ".log", ".update.log")
+)
 
 
 def make_runtime_folder() -> Path:
@@ -142,8 +135,3 @@ def remove_record(index: Place) -> None:
     """Remove what `write_record` stored, if it is there."""
     with suppress(OSError):
         record_of(index).unlink()
-
-
-def _beside(index: Place, suffix: str) -> Path:
-    real = os.path.normcase(os.path.realpath(index)) if isinstance(index, Path) else str(index)
-    return runtime_folder() / f"{blake2b(os.fsencode(real), digest_size=HASH_LETTERS // 2).hexdigest()}{suffix}"

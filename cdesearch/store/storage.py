@@ -19,7 +19,6 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.guard import TABLES, check_not_linked, check_tables, check_tree, unreadable
 from cdesearch.store.layout import CURRENT, GENERATIONS, PLAN
-from cdesearch.store.place import Place, for_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +82,6 @@ class LocalStorage(Storage):
 
     def newest_name(self) -> str | None:
         return current_name(self._folder)
-
-
-def storage_at(place: Place) -> Storage:
-    """The storage of the index at `place`; raises InputError without the library for buckets, and BucketError."""
-    return for_kind(place, LocalStorage, "cdesearch.store.bucket.storage:BucketStorage")()
 
 
 def current_generation(folder: Path) -> Path:

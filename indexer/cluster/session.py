@@ -153,21 +153,26 @@ def connected(address: str | None, n_workers: int | None) -> Iterator[Session]:
 
 
 def _start(ray: Any, n_workers: int | None, folder: str) -> None:
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
     try:
-        with _keeping_loopback():
-            ray.init(
-                "local",
-                num_cpus=n_workers or os.cpu_count() or 1,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE_BYTES,
-                _node_ip_address="127.0.0.1",
-                _temp_dir=folder,
-                **UNLOGGED,
-            )
+        ray_constants.ENABLE_RAY_CLUSTER = False  # on Linux, Ray would replace 127.0.0.1
+        ray.init(
+            "local",
+            num_cpus=n_workers or os.cpu_count() or 1,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            _node_ip_address="127.0.0.1",
+            _temp_dir=folder,
+            **UNLOGGED,
+        )
     except Exception as error:  # Ray raises Exception itself if one of its processes ends
         reason = reason_of(error).rstrip(".")
         cause = f"A Ray cluster cannot be started on this machine ({reason})."
         raise ClusterError(cause, "Leave --engine out.") from None
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def _connect(ray: Any, address: str) -> None:
@@ -179,16 +184,3 @@ def _connect(ray: Any, address: str) -> None:
         ray.init(address, **UNLOGGED)
     except CONNECTION_ERRORS as error:
         raise unreachable(address, reason_of(error)) from None
-
-
-@contextmanager
-def _keeping_loopback() -> Iterator[None]:
-    """Let Ray listen at 127.0.0.1, which it replaces on Linux by the address of this machine on the network."""
-    from ray._private import ray_constants
-
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before

@@ -41,7 +41,13 @@ def _copy(address: BucketAddress, folder: Path, progress: Display) -> None:
     progress.stage(f"Looking for files in {address}", None)
     listed = _without_indexes(address, bucket.list(""), progress)
     objects = _files(listed)
-    _tell_of_others(address, listed, objects, progress)
+    # What cannot be a file is told. An empty object with the name of a folder, or none, stands for that folder.
+    folders = _folders(listed) | {""}
+    if others := sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders):
+        progress.note(
+            f"This computer cannot store {counted(len(others), 'object')} below {address} as files, such as"
+            f" {others[0]:.100}. They are not indexed."
+        )
     if not objects:
         raise SourceError(
             f"There are no files below {address}.",
@@ -87,19 +93,6 @@ def _files(objects: Mapping[str, Stored]) -> dict[str, Stored]:
 
 def _folders(names: Iterable[str]) -> set[str]:
     return {parent.as_posix() for name in names for parent in Path(name).parents}
-
-
-def _tell_of_others(
-    address: BucketAddress, listed: Mapping[str, Stored], objects: Mapping[str, Stored], progress: Display
-) -> None:
-    """Note which objects cannot be files. An empty one with the name of a folder, or none, stands for that folder."""
-    folders = _folders(listed)
-    others = sorted(name for name in listed.keys() - objects.keys() if listed[name].size or name not in folders | {""})
-    if others:
-        progress.note(
-            f"This computer cannot store {counted(len(others), 'object')} below {address} as files, such as"
-            f" {others[0]:.100}. They are not indexed."
-        )
 
 
 def _is_copied(file: Path, stored: Stored) -> bool:

@@ -21,7 +21,7 @@ from indexer.files.ignore_chain import (
     users_excludes,
 )
 from indexer.files.outcome import Found, Ignored, Source, as_utf8, file_outcome, portable, reason_of, unknown_outcome
-from indexer.formats.byproducts import MARKERS, byproduct_rule, marker_rule, secret_rule
+from indexer.formats.byproducts import MARKERS, byproduct_rule, secret_rule
 from indexer.formats.format import suffix_of
 from indexer.formats.registry import IMAGE, is_known
 
@@ -214,8 +214,8 @@ class _Walk:
         except OSError as error:
             return UnreadFile(folder.shown, reason_of(error))
         names = frozenset(entry.name for entry in entries)
-        marker = None if folder.is_wanted else marker_rule(names)
-        if marker is not None:
+        marker = next((f"{kind} ({one})" for one, kind in MARKERS.items() if one in names), None)
+        if marker is not None and not folder.is_wanted:
             return Ignored(folder.shown, marker)
         path = Path(folder.path)
         level = extend_chain(folder.level, path, names, len(folder.chain_path), folder.shown, self._note)

@@ -77,11 +77,6 @@ def byproduct_rule(name: str, names: frozenset[str], *, is_folder: bool) -> str 
     return rule or _accompanying(name, names)
 
 
-def marker_rule(names: frozenset[str]) -> str | None:
-    """The rule that excludes a folder with entries of these `names`; None if there is none."""
-    return next((f"{kind} ({marker})" for marker, kind in MARKERS.items() if marker in names), None)
-
-
 def _accompanying(name: str, names: frozenset[str]) -> str | None:
     """The rule for files that are stored with documents but are not documents; None if there is none."""
     if "searchindex.js" in names and (

@@ -8,7 +8,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
@@ -30,11 +29,6 @@ class Image(Format):
             raise UnreadableError("image; `cdesearch index --ocr` reads the text in images")
         text = text_of(rows_of(recognise(_pixels(file.stream), 1.0)))
         yield Document.of(file, "", text)
-
-
-def is_installed() -> bool:
-    """Whether the extra `ocr` is installed."""
-    return find_spec("rapidocr") is not None
 
 
 def is_loaded() -> bool:
