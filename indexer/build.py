@@ -42,7 +42,12 @@ def build(places: Sequence[Place], options: Options, progress: Display, tools: W
     makes several updates passes its own `tools`.
     """
     started, begun = time.time(), time.monotonic()
-    _check_engine(options)
+    if options.engine == "ray":
+        from indexer.cluster.session import check_cluster  # other builds need none of the cluster's modules
+
+        check_cluster(options.address, options.workers)
+    elif options.address is not None or options.workers is not None:
+        raise InputError("--address and --workers are those of a cluster.", "Add --engine ray.")
     place = index_place(places, options.index)
     if not places and isinstance(place, Path) and place.name == FOLDER and is_older(place):
         places = [place.parent]  # the sources that it names cannot be read
@@ -181,13 +186,3 @@ def _note_replaced_settings(place: Place, options: Options, settings: Settings, 
                 f"The index had {had}, which the defaults replace. `cdesearch index --rebuild` without a path keeps all"
                 " settings."
             )
-
-
-def _check_engine(options: Options) -> None:
-    """Raise InputError or ClusterError if the engine cannot be used, for a reason that shows without a connection."""
-    if options.engine == "ray":
-        from indexer.cluster.session import check_cluster  # other builds need none of the cluster's modules
-
-        check_cluster(options.address, options.workers)
-    elif options.address is not None or options.workers is not None:
-        raise InputError("--address and --workers are those of a cluster.", "Add --engine ray.")

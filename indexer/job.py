@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ from indexer.embedding.context import (
     keep_part,
     sample_vectors,
     save_part,
-    some_texts,
 )
 from indexer.embedding.embed import keyed_by_windows
 from indexer.embedding.embedding_cache import EmbeddingCache
@@ -179,7 +179,10 @@ class BuildJob(BuildInputs):
         An update has too few texts to compare the export with torch.
         """
         model = self.encoder.unexported
-        if model is None or self.kept_base is not None or not (texts := some_texts(spool, CHECKED_TEXTS)):
+        if model is None or self.kept_base is not None:
+            return
+        texts = list(dict.fromkeys(text for (text,) in islice(spool.rows("text"), CHECKED_TEXTS)))
+        if not texts:
             return
         self.progress.stage("Exporting the model", None)
         if line := export(self.encoder, model, texts):

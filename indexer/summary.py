@@ -4,7 +4,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cdesearch.builders import BuildReport, UnreadFile
@@ -153,19 +153,12 @@ def report_fields(report: Report) -> dict[str, object]:
     counted_reasons = Counter(item.reason for item in report.skipped)
     return {
         "index": str(report.place),
-        "documents": report.documents,
-        "chunks": report.chunks,
-        "embedded": report.embedded,
+        **{name: getattr(report, name) for name in ("documents", "chunks", "embedded")},
         "seconds": round(report.seconds, 3),
         "bytes": report.size_bytes,
-        "changed": report.changed,
-        "renewed": report.renewed,
-        "advice": report.advice,
-        "languages": report.languages,
+        **{name: getattr(report, name) for name in ("changed", "renewed", "advice", "languages")},
         "language_notes": list(report.language_notes),
         "files": report.n_files,
-        "skipped": [{"path": item.path, "reason": item.reason} for item in report.skipped],
-        "read_in_part": [{"path": item.path, "reason": item.reason} for item in report.read_in_part],
-        "dropped": [{"path": item.path, "reason": item.reason} for item in report.dropped],
+        **{name: [*map(asdict, getattr(report, name))] for name in ("skipped", "read_in_part", "dropped")},
         "skipped_by_reason": dict(counted_reasons.most_common()),
     }

@@ -1,6 +1,6 @@
 """The command `eval`: compare the rankings of an index on questions of the user."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,7 +70,10 @@ def evaluate(
         print_json({"questions": len(asked), "about": about, "rankings": rows, "notes": notes})
         return
     print_text(printable(about))
-    print_rows(_table(means))
+    intervals = {  # x 100
+        name: [f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values()] for name, row in means.items()
+    }
+    print_rows([["", *next(iter(means.values()))], *([name, *row] for name, row in intervals.items())])
     for note in notes:
         print_text(note)
 
@@ -83,11 +86,3 @@ def _means(ranking: "Ranking", asked: "Sequence[Asked]", advance: Callable[[int]
         ranks.append(ranking(one))
         advance(1)
     return {name: mean_of(values) for name, values in measure_ranks(ranks).items()}
-
-
-def _table(means: "Mapping[str, Mapping[str, Mean]]") -> list[list[str]]:
-    """The rows of the table; each number is x 100, with its 95% interval."""
-    rows = [["", *next(iter(means.values()))]]
-    for name, row in means.items():
-        rows.append([name, *(f"{one.value:.1f} ({one.low:.1f}-{one.high:.1f})" for one in row.values())])
-    return rows

@@ -60,25 +60,20 @@ def check_one_index(app: typer.Typer, arguments: Sequence[str]) -> None:
 def named_index(
     argument: Place | None, option: Place | None, find: Callable[[Path], Path] = find_index
 ) -> Place | None:
-    """The folder that the argument or the option names; raises InputError if they name different folders."""
+    """What the option names, or the nearest index upward from the argument, which a query in this folder would use.
+
+    The argument is returned unchanged if it contains an index, does not exist, or has no index in any folder above it.
+    Raises InputError if both name different folders, and IndexStateError if one cannot be entered.
+    """
     if argument is not None and option is not None and argument != option:
         raise InputError(f"Both {argument} and --index {option} are given.", "Name one index.")
-    return option if argument is None else _nearest(argument, find)
-
-
-def _nearest(folder: Place, find: Callable[[Path], Path]) -> Place:
-    """The nearest index upward from `folder`, which is the one that a query in this folder would use.
-
-    Returns `folder` unchanged if it contains an index, does not exist, or has no index in any folder above it. Raises
-    IndexStateError if it cannot be entered.
-    """
-    if isinstance(folder, BucketAddress):
-        return folder
-    check_enterable(folder)
-    chosen = on_disk(chosen_place(folder.parent if folder.is_file() else folder), "index")
-    if not folder.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
-        return folder
+    if argument is None or isinstance(argument, BucketAddress):
+        return argument or option
+    check_enterable(argument)
+    chosen = on_disk(chosen_place(argument.parent if argument.is_file() else argument), "index")
+    if not argument.exists() or any((chosen / name).exists() for name in (MARKER, CURRENT, GENERATIONS)):
+        return argument
     try:
-        return find(folder)
+        return find(argument)
     except IndexNotFoundError:
-        return folder
+        return argument

@@ -17,19 +17,9 @@ REPLACING_SECONDS = 2.0  # in which a program on Windows that reads a file, such
 _RETRY_SECONDS = 0.02
 # Errors about what is at a path, for example nothing, and those of writing alone.
 _NO_REFUSALS = (
-    errno.ENOENT,
-    errno.ENOTDIR,
-    errno.EISDIR,
-    errno.EEXIST,
-    errno.ENOTEMPTY,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EROFS,
-    errno.EFBIG,
-)
+    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.ELOOP, errno.ENAMETOOLONG,
+    errno.EINVAL, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG,
+)  # fmt: skip
 _NUMBER = re.compile(r"(?:\(os error|\[errno|Os \{ code:) (\d+)", re.IGNORECASE)
 _REMEDIES = {
     errno.EACCES: "Correct its permissions, or ask its owner for access.",

@@ -14,14 +14,8 @@ PLAN = "plan.json"  # of a build; it is removed after the checksums have been wr
 MARKER = "INDEX"  # written first; a folder without it is never written to
 FORMAT = 18
 MARK = f"cdesearch index\nformat {FORMAT}\n"
-KNOWN_FILES = (  # every file that cdesearch writes beside the generations
-    MARKER,
-    ".gitignore",
-    "lock",
-    "lock.holder",
-    CURRENT,
-    f"{CURRENT}.new",
-)
+# Every file that cdesearch writes beside the generations
+KNOWN_FILES = (MARKER, ".gitignore", "lock", "lock.holder", CURRENT, f"{CURRENT}.new")
 
 _NAME = re.compile(r"[0-9a-f]{12}")
 

@@ -182,18 +182,10 @@ def document_schema() -> "pa.Schema":
     """Columns of the `documents` table, with which an update finds out whether a file has changed."""
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("path", pa.string(), nullable=False),
-            pa.field("title", pa.string(), nullable=False),
-            pa.field("size", pa.int64(), nullable=False),
-            pa.field("mtime_ns", pa.int64(), nullable=False),
-            pa.field("file_hash", pa.string(), nullable=False),
-            pa.field("n_chunks", pa.int32(), nullable=False),
-            pa.field("n_records", pa.int32(), nullable=False),  # records in the document; 1 for a file
-        ]
-    )
+    text, number, count = pa.string(), pa.int64(), pa.int32()
+    columns = {"id": text, "path": text, "title": text, "size": number, "mtime_ns": number, "file_hash": text}
+    columns |= {"n_chunks": count, "n_records": count}  # records in the document; 1 for a file
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
 
 
 def chunk_to_row(chunk: Chunk, language: str = ENGLISH) -> dict[str, Any]:

@@ -47,14 +47,9 @@ def opening_start(document: Document, headings: Container[int], piece: tuple[int
 
     `piece` is its first offset and the offset after it; `headings` are the offsets of headings.
     """
-    start, end = piece
+    text, (start, end) = document.text, piece
     if document.layout == "code":
-        return _code_opening(document.text, start, end, following)
-    return _term(document.text, headings, (start, end), following)
-
-
-def _term(text: str, headings: Container[int], piece: tuple[int, int], following: int) -> int:
-    start, end = piece
+        return _code_opening(text, start, end, following)
     found = end
     if not _BLANK_LINE.search(text, end, following):  # the paragraph continues
         is_within = text[following].islower() and not _SENTENCE_END.match(text, end - 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -113,11 +113,6 @@ def sample_vectors(tables: Tables, sample: ContextSample) -> Floats:
     found = tables.vectors_of(sample.sampled.chunk_ids)
     vectors = [found[chunk] for chunk in sample.sampled.chunk_ids if chunk in found and found[chunk].any()]
     return to_unit(np.stack(vectors) if vectors else np.empty((0, tables.vectors.dimension), np.float32))
-
-
-def some_texts(spool: Spool, count: int) -> list[str]:
-    """The texts of the first `count` chunks, no text twice."""
-    return list(dict.fromkeys(text for (text,) in islice(spool.rows("text"), count)))
 
 
 def keep_part(file: Path, part: FittedContext | ContextSample) -> bool:

@@ -58,12 +58,6 @@ def embed_spool(given: Texts) -> Iterator[None]:
         yield
 
 
-def count_missing(spool: Spool, unchanged: Container[str], cache: EmbeddingCache) -> int:
-    """How many texts `embed_spool` would embed."""
-    keys = {key for document, key in spool.rows("document_id", KEY) if document not in unchanged}
-    return len(cache.missing(keys))
-
-
 def keyed_by_windows(spool: Spool, file: Path, encoder: Encoder) -> Spool:
     """The chunks of a closed spool in a new one in `file`, with keys that name all texts of their windows.
 

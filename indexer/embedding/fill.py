@@ -18,7 +18,7 @@ from cdesearch.context.vectors import Floats
 from cdesearch.encode.encoder import Encoder
 from cdesearch.progress import Progress
 from cdesearch.store.index import Index
-from indexer.embedding.embed import Embed, Texts, count_missing
+from indexer.embedding.embed import Embed, Texts
 from indexer.embedding.embedding_cache import EmbeddingCache
 from indexer.embedding.spool import KEY, Spool, document_rows, whole_documents
 from indexer.generations.tables import Tables, identities
@@ -86,7 +86,8 @@ class Filling:
         return {document for document, found in digests[0].items() if digests[1].get(document) == found}
 
     def _embed(self, unchanged: set[str], context: EncodingContext, publish: Callable[[], None]) -> None:
-        advance = self.progress.stage("Embedding", count_missing(self.spool, unchanged, self.cache))
+        keys = {key for document, key in self.spool.rows("document_id", KEY) if document not in unchanged}
+        advance = self.progress.stage("Embedding", len(self.cache.missing(keys)))
         for _ in self.embed(Texts(self.spool, unchanged, self.cache, self.encoder, context, advance)):
             publish()
 

@@ -107,7 +107,13 @@ def swap_in(folder: Path, building: Path, unfinished: Path | None = None) -> Non
     before, mode = named_generation(folder), folder.stat().st_mode
     for path in (folder / GENERATIONS, *known_entries(folder)):
         open_like(path, mode)
-    _flush(building, mode)
+    for parent, _, files in os.walk(building):  # files with a second link are flushed already
+        for path in (Path(parent), *(Path(parent, name) for name in files)):
+            open_like(path, mode)
+        for file in (Path(parent, name) for name in files):
+            if file.stat().st_nlink == 1:
+                sync(file)
+        sync(Path(parent))
     sync(building.parent)  # the new folder itself, before it is named
     replace_file(folder / CURRENT, building.name + "\n")
     sync(folder)
@@ -142,18 +148,3 @@ def _fits(generation: Path, columns: Mapping[str, pa.Schema]) -> bool:
         raise
     except (IndexStateError, ValueError, RuntimeError, OSError):
         return False
-
-
-def _flush(folder: Path, folder_mode: int) -> None:
-    """Flush the new files in `folder` to the disk; files with a second link are flushed already.
-
-    All get the mode that fits a folder of mode `folder_mode`.
-    """
-    for parent, _, files in os.walk(folder):
-        open_like(Path(parent), folder_mode)
-        for name in files:
-            file = Path(parent) / name
-            open_like(file, folder_mode)
-            if file.stat().st_nlink == 1:
-                sync(file)
-        sync(Path(parent))

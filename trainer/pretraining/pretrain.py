@@ -83,8 +83,12 @@ class PretrainingRun:
 
     def _step(self) -> None:
         started, state = time.monotonic(), self._state
+        learning = self._recipe.learning
         for group in state.optimizer.param_groups:
-            group["lr"] = group["peak"] * self._rate_factor(group["name"], state.step)
+            # With a new head the network learns nothing in the first steps, and then has its own warmup.
+            waiting = learning.head_warmup if group["name"] == "network" else 0
+            factor = linear(state.step - waiting, max(1, learning.steps - waiting), learning.warmup)
+            group["lr"] = group["peak"] * (factor if state.step >= waiting else 0.0)
         state.optimizer.zero_grad(set_to_none=True)
         added = self._learner.add_gradient(state.step)
         norms = clip_by_group(self._groups)
@@ -97,13 +101,6 @@ class PretrainingRun:
         state.seconds += seconds
         write_log(self._state, {**figures, "norms": {name: float(norm) for name, norm in norms.items()}})
         self._display.detail(f"step {state.step}  {shown(figures)}  {1 / seconds:.2g} steps/s")
-
-    def _rate_factor(self, group: str, step: int) -> float:
-        """With a new head the network learns nothing in the first steps, and then has its own warmup."""
-        learning = self._recipe.learning
-        waiting = learning.head_warmup if group == "network" else 0
-        left = max(1, learning.steps - waiting)
-        return 0.0 if step < waiting else linear(step - waiting, left, learning.warmup)
 
     def _watch(self) -> None:
         if losses := self._learner.held_out():

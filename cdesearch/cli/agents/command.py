@@ -32,7 +32,12 @@ def install_agent(
         print_text(printable(f"{change.file}{state}"))
         print_text("\n".join(map(printable, change.lines)) + "\n")
     if not yes:
-        _ask(changes)
+        if not sys.stdin.isatty():
+            raise InputError("Nothing was changed, because only a terminal can be asked.", "Add --yes.")
+        from cdesearch.cli.usage import agrees
+
+        if not agrees(f"Make {'this change' if len(changes) == 1 else 'these changes'}?", default=True):
+            raise InputError("Nothing was changed.", "Answer y, or add --yes.")
     make(changes)
     print_text(f"Restart {client.title} {'to finish' if uninstall else 'to use it'}.")
 
@@ -55,13 +60,3 @@ def make(changes: "Sequence[Change]") -> None:
             raise StorageError(
                 f"{change.file} cannot be written ({error.strerror}).", "Check its permissions, and run this again."
             ) from None
-
-
-def _ask(changes: "Sequence[Change]") -> None:
-    """Raise InputError unless the user agrees."""
-    if not sys.stdin.isatty():
-        raise InputError("Nothing was changed, because only a terminal can be asked.", "Add --yes.")
-    from cdesearch.cli.usage import agrees
-
-    if not agrees(f"Make {'this change' if len(changes) == 1 else 'these changes'}?", default=True):
-        raise InputError("Nothing was changed.", "Answer y, or add --yes.")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
-from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
@@ -28,21 +27,17 @@ def show_styled(shown: Shown, groups: Sequence[HitGroup], *, has_pager: bool) ->
         for rank, group in enumerate(groups, start=1):
             if rank > 1:
                 console.print()
-            _print_group(console, shown, rank, group)
+            number, location, score = heading(shown, rank, group.best)
+            place = (location, f"{PLACE_STYLE} link {link(shown, group.best)}")
+            console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
+            width = max(MIN_CELLS, console.width - INDENT)
+            above, more = (
+                [Text(fitted(line, width), OTHER_STYLE) for line in lines]
+                for lines in (trail(shown, group.best), further(shown, group))
+            )
+            for text in (*above, *_passage(shown, shown.lines(group.best), width), *more):
+                console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
     page(captured.get(), console, has_pager=has_pager)
-
-
-def _print_group(console: Console, shown: Shown, rank: int, group: HitGroup) -> None:
-    lines = shown.lines(group.best)
-    number, location, score = heading(shown, rank, group.best)
-    place = (location, f"{PLACE_STYLE} link {link(shown, group.best)}")
-    console.print(Text.assemble((number, "bold"), place, (score, OTHER_STYLE)))
-    width = max(MIN_CELLS, console.width - INDENT)
-    below: list[Text] = [Text(fitted(line, width), OTHER_STYLE) for line in trail(shown, group.best)]
-    below += _passage(shown, lines, width)
-    below += [Text(fitted(line, width), OTHER_STYLE) for line in further(shown, group)]
-    for text in below:
-        console.print(Padding(text, (0, 0, 0, INDENT)), soft_wrap=False)
 
 
 def _passage(shown: Shown, lines: Sequence[Line], width: int) -> Iterator[Text]:
