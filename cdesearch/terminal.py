@@ -30,6 +30,12 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def note(line: str) -> None:
+    """Write a line to stderr at once."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
 def open_console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
     """A rich console on stdout or stderr that prints markup such as "[red]" or ":bomb:" literally."""
     from rich.console import Console

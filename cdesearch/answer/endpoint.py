@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 URL, MODEL, KEY = "CDESEARCH_LLM_URL", "CDESEARCH_LLM_MODEL", "CDESEARCH_LLM_KEY"  # environment variables
 SILENCE_SECONDS = 180.0  # a model on a CPU may read a prompt for minutes before it writes the first word
+COMPATIBLE = "Check that the server is OpenAI-compatible."
 MAX_CHARACTERS = 50_000  # a model that writes more is unlikely to stop
 
 Message = Mapping[str, str]  # with the keys "role" and "content"
@@ -120,7 +121,7 @@ class ChatStream:
                 raise self._refusal(response)
             kind = response.headers.get("Content-Type", "").partition(";")[0]
             if kind == "application/json":  # a server that does not stream
-                yield self._text(self._parsed(await response.aread()))[0]
+                yield self._text(await response.aread())[0]
                 return
             if kind != "text/event-stream":
                 what = f"responded with {kind:.40} instead of a stream of events"
@@ -133,22 +134,18 @@ class ChatStream:
                     continue
                 if data == "[DONE]":
                     return
-                text, is_last = self._text(self._parsed(data))
+                text, is_last = self._text(data)
                 is_finished |= is_last
                 yield text
             if not is_finished:
                 raise self._failure("stopped in the middle of its answer", CHECK_LOG)
 
-    def _parsed(self, data: bytes | str) -> Any:
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise self._failure(
-                "sent a response that is not JSON", "Check that the server is OpenAI-compatible."
-            ) from None
-
-    def _text(self, event: Any) -> tuple[str, bool]:
+    def _text(self, data: bytes | str) -> tuple[str, bool]:
         """The text of an event, and whether the event is marked as the last one."""
+        try:
+            event: Any = json.loads(data)
+        except (ValueError, RecursionError):
+            raise self._failure("sent a response that is not JSON", COMPATIBLE) from None
         if isinstance(event, dict) and event.get("error"):
             raise self._failure(f"reports an error: {self._endpoint.reason(event)}", CHECK_LOG)
         try:
@@ -158,7 +155,7 @@ class ChatStream:
             is_last = bool(choice.get("finish_reason"))
             return text.encode("utf-8", "replace").decode(), is_last  # JSON can contain one half of a surrogate pair
         except (KeyError, TypeError, AttributeError):
-            raise self._failure("sent no chat completion", "Check that the server is OpenAI-compatible.") from None
+            raise self._failure("sent no chat completion", COMPATIBLE) from None
 
     def _refusal(self, response: "httpx.Response") -> CdesearchError:
         status = response.status_code

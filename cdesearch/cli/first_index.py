@@ -18,7 +18,7 @@ from cdesearch.store.index import Index
 from cdesearch.store.layout import CURRENT, FOLDER
 from cdesearch.store.server_address import make_runtime_folder, update_log_of
 from cdesearch.store.trust import real
-from cdesearch.terminal import counted, printable
+from cdesearch.terminal import counted, note, printable
 
 # So much is indexed without a question where nobody can be asked.
 MOST_FILES = 1_000
@@ -70,7 +70,7 @@ def build_first_index(missing: IndexNotFoundError, *, yes: bool, is_whole: bool 
     if current.exists() and Index(current.parent).manifest.is_complete:
         process.wait()  # it is about to end
     elif process.returncode is None:
-        _say(f"The index is completed in the background (process {process.pid}). This answer is by words.")
+        note(f"The index is completed in the background (process {process.pid}). This answer is by words.")
 
 
 def _unsuitable(folder: Path) -> str | None:
@@ -97,7 +97,7 @@ def _agrees(missing: IndexNotFoundError, folder: Path, found: Survey) -> bool:
         limit = f"A query indexes at most {MOST_FILES:,} files and {MOST_MB} MB without a question; there are {amount}."
         remedy = f"Run `cdesearch index {printable(shlex.quote(str(folder)))}` first. {limit}"
         raise IndexNotFoundError(missing.cause, remedy)
-    _say(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.")
+    note(f"This folder has no index yet. Indexing {work} takes {_about(found.seconds)}.")
     return True
 
 
@@ -115,9 +115,4 @@ def _relay(output: TextIO) -> None:
     for line in output:
         if not line.startswith(HINT):
             sys.stderr.write(line)
-    sys.stderr.flush()
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

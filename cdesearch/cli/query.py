@@ -19,7 +19,7 @@ from cdesearch.service import SearchService, open_service, root_of
 from cdesearch.store.copies import shown_source
 from cdesearch.store.index import Index, open_each, outer_index
 from cdesearch.store.used import open_used, used_places
-from cdesearch.terminal import is_styled, print_json, printable
+from cdesearch.terminal import is_styled, note, print_json, printable
 
 
 def run_query(options: QueryOptions, meant: str | None = None) -> int:
@@ -34,22 +34,22 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
         note_outer_index(nearest)
         here = None if options.all else folder_below(nearest, options.request)
     if meant:
-        _note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
+        note(f"The arguments are searched as words. If you meant the command, run `cdesearch {meant}`.")
     result, service = _answer(options, indexes, here)
     request = options.request
     matches_no_file = request.has_filter and not result.hits and not service.has_file(request)
     if result.truncated_to is not None:
-        _note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
+        note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and request.mode != "text":
-        _note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
+        note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
     if matches_no_file:
         roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
         where = f" Patterns are relative to {roots}, or to the working directory." if request.path else ""
-        _note(printable(f"No indexed file matches {options.filters}.{where}"))
+        note(printable(f"No indexed file matches {options.filters}.{where}"))
     if result.searched and options.format != "json":
-        _note(printable(shown_instead(result.searched)))
+        note(printable(shown_instead(result.searched)))
     if (exclusion := request.query.exclusion) and options.format != "json":
-        _note(printable(exclusion))
+        note(printable(exclusion))
     kept = result.confident(request.min_confidence)
     if here is not None and not kept.seems_answered:
         _note_elsewhere(here, options, result, service)
@@ -74,9 +74,7 @@ def _opened(options: QueryOptions, *, may_build: bool) -> tuple[dict[str, Index]
         if not options.yes and used_places():
             opened = open_used()
             names = printable(", ".join(opened))
-            _note(
-                f"This folder has no index (`cdesearch index .` makes one). Those of your list are searched: {names}."
-            )
+            note(f"This folder has no index (`cdesearch index .` makes one). Those of your list are searched: {names}.")
             return opened, False
         if not may_build:
             raise
@@ -101,7 +99,7 @@ def _answer(
 
     Passages for a language model need the tokenizer, which a server does not hand out.
     """
-    say = (lambda line: _note(printable(line))) if options.update else None
+    say = (lambda line: note(printable(line))) if options.update else None
     service = open_service(indexes, options.model, asks_server=options.format != "llm", say=say)
     request = options.request
     asked = request if here is None else replace(request, path=(str(here),))
@@ -116,18 +114,18 @@ def _note_elsewhere(here: Path, options: QueryOptions, result: SearchResult, ser
         (index,) = service.indexes.values()
         folder, root = here.relative_to(index.root), shown_source(index.root)
         found = "has better hits" if result.hits else "has hits"
-        _note(printable(f"Only {folder}/ was searched. The rest of {root} {found}: add --all."))
+        note(printable(f"Only {folder}/ was searched. The rest of {root} {found}: add --all."))
 
 
 def _note_confidence(options: QueryOptions, result: SearchResult, kept: SearchResult) -> None:
     """Print on stderr whether the hits seem to answer the query, and whether any hit is confident enough."""
     if result.unknown_name and options.format != "grep":
-        _note(no_text_contains(result.unknown_name))
+        note(no_text_contains(result.unknown_name))
     if not kept.hits:
         best = as_percentage(max(hit.confidence or 0.0 for hit in result.hits))
-        _note(f"No hit has a confidence of at least {options.request.min_confidence:.0%}. The highest is {best}.")
+        note(f"No hit has a confidence of at least {options.request.min_confidence:.0%}. The highest is {best}.")
     elif not result.seems_answered and options.format != "grep":  # which prints lines with words of the query alone
-        _note("Nothing here seems to answer that; the nearest passages are:")
+        note("Nothing here seems to answer that; the nearest passages are:")
 
 
 def _show(options: QueryOptions, result: SearchResult, service: SearchService, *, is_explained: bool) -> bool:
@@ -150,7 +148,7 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
     elif options.format == "grep":
         has_lines = show_grep_lines(shown, result.hits)
         if not has_lines and not is_explained:
-            _note(nothing_found(shown.query))
+            note(nothing_found(shown.query))
         return has_lines
     elif not is_explained:
         _show_groups(options, shown, result)
@@ -172,7 +170,7 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
             open_place(places[0])
             return
     if not groups:
-        _note(nothing_found(shown.query))
+        note(nothing_found(shown.query))
     elif is_styled(sys.stdout):
         from cdesearch.cli.hits.terminal import show_styled  # imports rich, which takes longer than a search
 
@@ -180,9 +178,9 @@ def _show_groups(options: QueryOptions, shown: Shown, result: SearchResult) -> N
     else:
         show_plain(shown, groups)
     if len(groups) < every:
-        _note(f"{every - len(groups)} more below {UNLIKELY:.0%} confidence.")
+        note(f"{every - len(groups)} more below {UNLIKELY:.0%} confidence.")
     if (result.total or 0) > every:
-        _note(f"{every} of {result.total} are listed: add -k {result.total} to list all.")
+        note(f"{every} of {result.total} are listed: add -k {result.total} to list all.")
 
 
 def _show_passages(query: str, result: SearchResult, service: SearchService) -> None:
@@ -202,9 +200,4 @@ def note_outer_index(nearest: Index) -> None:
     outer = outer_index(Path.cwd(), nearest.folder)
     if outer is not None:
         chosen = f"--index {shlex.quote(str(outer.place))} chooses it."
-        _note(printable(f"{nearest.place} answers here. {outer.place} covers this folder as well: {chosen}"))
-
-
-def _note(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+        note(printable(f"{nearest.place} answers here. {outer.place} covers this folder as well: {chosen}"))

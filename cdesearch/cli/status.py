@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from cdesearch.builders import BUILDER
-from cdesearch.errors import ModelError
 from cdesearch.search.corpus_languages import unread_languages
 from cdesearch.search.drift import describe, level_of, measure_drift
 from cdesearch.search.field_filter import IndexedFields
@@ -49,7 +48,7 @@ def read_status(index: Index) -> dict[str, Any]:
             "size_mb": round(index.size_bytes() / 1e6, 1),
             "updated_hours_ago": round(max(0.0, time.time() - manifest.updated) / 3600, 1),
             "model": manifest.model or "default",
-            **_lost_model(index),
+            **({"lost_model": lost} if (lost := index.lost_model) else {}),
             **_served(index),
             **({"added_context": manifest.added_context} if manifest.model else {}),
             "model_fingerprint": manifest.model_fingerprint,
@@ -74,15 +73,6 @@ def _may_read_sources(index: Index) -> bool:
         return False
     index.require_trust(model=False)
     return True
-
-
-def _lost_model(index: Index) -> dict[str, str]:
-    """Say that the folder of the model is gone, with the remedy; empty if it is there, or on a server."""
-    try:
-        _ = index.model_to_open
-    except ModelError as error:
-        return {"lost_model": str(error)}
-    return {}
 
 
 def _served(index: Index) -> dict[str, str]:

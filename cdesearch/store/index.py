@@ -149,6 +149,15 @@ class Index:
         return model
 
     @property
+    def lost_model(self) -> str | None:
+        """Why that model cannot be opened, with the remedy; None if its folder is there, or it is on a server."""
+        try:
+            _ = self.model_to_open
+        except ModelError as error:
+            return str(error)
+        return None
+
+    @property
     def vectors(self) -> VectorFormat:
         """How the table of chunks stores vectors."""
         return VectorFormat(self.manifest.vectors, self.manifest.dimension)

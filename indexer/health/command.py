@@ -65,14 +65,9 @@ def _lines(diagnosis: "Diagnosis") -> list[str]:
 
 def _lost_model(diagnosis: "Diagnosis") -> str | None:
     """What is to be done if the model of a sound index is not where it was."""
-    from cdesearch.errors import ModelError
     from cdesearch.store.index import Index
 
-    try:
-        _ = Index(diagnosis.folder).model_to_open if diagnosis.is_sound else None
-    except ModelError as error:
-        return str(error)
-    return None
+    return Index(diagnosis.folder).lost_model if diagnosis.is_sound else None
 
 
 def _as_json(diagnosis: "Diagnosis", steps: list[str]) -> dict[str, object]:

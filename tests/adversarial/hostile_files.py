@@ -93,14 +93,6 @@ def odd_parquet() -> bytes:
     return parquet(pa.table(columns))
 
 
-def _nested_table(depth: int) -> bytes:
-    return b"<table><tr><td>a" * depth + b"</td></tr></table>" * depth
-
-
-def _notebook(source: str) -> bytes:
-    return b'{"cells": [{"cell_type": "markdown", "source": [%s]}]}' % source.encode()
-
-
 def _noise(size: int, seed: int = 0) -> bytes:
     return random.Random(seed).randbytes(size)
 
@@ -171,7 +163,7 @@ def _markup() -> dict[str, Callable[[], bytes]]:
     return {
         "deep_1000.html": lambda: b"<div>" * 1000 + b"the cat",
         "deep_100000.html": lambda: b"<div>" * 100_000 + b"the cat",
-        "deep_tables.html": lambda: _nested_table(2000),
+        "deep_tables.html": lambda: b"<table><tr><td>a" * 2000 + b"</td></tr></table>" * 2000,
         "deep_headers.html": lambda: b"<header>a" * 3000,
         "styling.html": lambda: b"".join(b"<b id=%d>" % number for number in range(3000)) + b"<p>a" * 3000,
         "surrogates.html": lambda: b"<p>the cat &#xD800; &#x110000; &#0;</p>",
@@ -188,7 +180,7 @@ def _office() -> dict[str, Callable[[], bytes]]:
         "unpacks.docx": lambda: docx("<w:p/>" * 13_000_000),
         "nested_cells.ipynb": lambda: b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         "many_values.ipynb": lambda: b'{"cells": [' + b"[]," * 6_600_000 + b"1]}",
-        "surrogate.ipynb": lambda: _notebook('"the \\ud800 cat"'),
+        "surrogate.ipynb": lambda: b'{"cells": [{"cell_type": "markdown", "source": ["the \\ud800 cat"]}]}',
         "claims_pages.pdf": lambda: pdf(["the cat"], count=1_000_000),
         "itself.pdf": lambda: pdf(["the cat"]).replace(b"/Kids [4 0 R]", b"/Kids [2 0 R]"),
     }

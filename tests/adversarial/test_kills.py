@@ -178,12 +178,6 @@ def start(*command):
     return process
 
 
-def kill_after(process, seconds):
-    time.sleep(seconds)
-    process.kill()
-    process.communicate()
-
-
 def moments(docs, model):
     """Random numbers of seconds within the time that an undisturbed run takes on a copy."""
     copy = shutil.copytree(docs, docs.parent / "timed" / "docs")
@@ -195,14 +189,6 @@ def moments(docs, model):
     shutil.rmtree(copy.parent)
     numbers = random.Random(0)
     return [numbers.uniform(0, taken) for _ in range(ROUNDS)]
-
-
-def assert_answers(docs):
-    """Assert that the live generation is sound and answers queries."""
-    found = diagnose(docs / ".cdesearch")
-    assert found.live is not None and found.live.is_sound, found
-    with Searcher(Index.open(docs)) as searcher:
-        assert searcher.search("house", 5, "text").hits
 
 
 def assert_equal(docs, other):
@@ -221,9 +207,15 @@ def whole(docs, tmp_path, tiny_checkpoint):
 
 def test_a_build_in_stages_that_is_killed_again_and_again_is_completed(docs, whole, tiny_checkpoint):
     for number, moment in enumerate(moments(docs, tiny_checkpoint)):
-        kill_after(start("-c", RUN, docs, tiny_checkpoint), moment)
+        process = start("-c", RUN, docs, tiny_checkpoint)
+        time.sleep(moment)
+        process.kill()
+        process.communicate()
         try:
-            assert_answers(docs)
+            with Searcher(Index.open(docs)) as searcher:
+                assert searcher.search("house", 5, "text").hits
+            found = diagnose(docs / ".cdesearch")
+            assert found.live is not None and found.live.is_sound, found
         except IndexNotFoundError:
             assert not (docs / ".cdesearch" / "CURRENT").exists()
         if number % 4 == 3:

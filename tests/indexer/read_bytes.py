@@ -2,6 +2,8 @@
 
 import io
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from conftest import make_tokenizer
 
 from indexer.documents.chunk import Chunker
@@ -32,6 +34,13 @@ def lines(name, data):
     found = document(name, data)
     texts = found.text.split("\n")
     return [(n, line) for n, line in zip(found.line_numbers or range(1, 10**6), texts, strict=False) if line.strip()]
+
+
+def parquet(**columns):
+    """A Parquet file of these columns."""
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
 
 
 def texts_or_reason(name, data):

@@ -41,11 +41,6 @@ def assert_stored_as_encoded(folder, encoder):
             np.testing.assert_allclose(vectors[at], expected, atol=TOLERANCE[index.vectors.kind])
 
 
-def assert_sample_is_stored(index, decoded):
-    sampled = to_unit(np.stack([decoded[chunk] for chunk in index.context.sampled.chunk_ids]))
-    np.testing.assert_array_equal(index.context.sample_vectors, sampled)
-
-
 def write_many(docs):
     lines = [f'{{"_id": "{number}", "text": "the {WORDS[number % 8]} {number * 7919}"}}' for number in range(400)]
     (docs / "many.jsonl").write_text("\n".join(lines))
@@ -125,7 +120,9 @@ def test_every_way_to_read_vectors_answers(docs, run, kind, tiny_encoder):
         assert {hit.chunk.path for hit in searcher.search("house", 50, "dense", path="0[12].md")} == {"01.md", "02.md"}
     assert measure_drift(index) == pytest.approx(index.manifest.drift)
     assert diagnose(docs / ".cdesearch").is_sound
-    assert_sample_is_stored(index, stored_vectors(docs))
+    decoded = stored_vectors(docs)
+    sampled = to_unit(np.stack([decoded[chunk] for chunk in index.context.sampled.chunk_ids]))
+    np.testing.assert_array_equal(index.context.sample_vectors, sampled)
 
 
 @every_kind

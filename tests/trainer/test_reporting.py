@@ -13,9 +13,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def project_packages():
-    listed = [*PROJECT["dependencies"], *(one for extra in PROJECT["optional-dependencies"].values() for one in extra)]
-    return {re.split(r"[\[<>=;]", name)[0] for name in listed}
+LISTED = [*PROJECT["dependencies"], *(one for extra in PROJECT["optional-dependencies"].values() for one in extra)]
 
 
 @pytest.mark.parametrize("module", ["faiss", "flash_attn", "pyarrow"])
@@ -25,7 +23,7 @@ def test_a_missing_module_is_named_as_pip_knows_it(capsys, module):
 
     assert reported(fail)() == 2
     package = re.search(r"`pip install ([^`]*)`", capsys.readouterr().err).group(1)
-    assert package == PACKAGES.get(module, module) and package in project_packages()
+    assert package == PACKAGES.get(module, module) and package in {re.split(r"[\[<>=;]", name)[0] for name in LISTED}
 
 
 @pytest.mark.parametrize("program", ["trainer", "trainer.merge", "cdesearch train"])

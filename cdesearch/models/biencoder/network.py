@@ -1,7 +1,6 @@
 """The network of a published biencoder: the library's own modelling code, its pooling and its dense layers."""
 
 from pathlib import Path
-from typing import Any
 
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -57,23 +56,19 @@ class Biencoder(NetworkWithoutContext):
 def load_network(folder: Path, model: PublishedModel) -> Biencoder:
     """The network in fp32; raises ModelError. Nothing is downloaded, and no code of the folder runs."""
     with loading_from(folder) as transformers:
-        transformer = _load_transformer(transformers, model.transformer)
+        fields = read_fields(model.transformer / "config.json")
+        kind = fields.get("model_type")
+        if not isinstance(kind, str) or kind not in transformers.models.auto.configuration_auto.CONFIG_MAPPING:
+            why = "needs code of its own (auto_map)" if "auto_map" in fields else "has an unknown architecture"
+            raise ModelError(
+                f"the model {why}: transformers {transformers.__version__} does not have the model_type {kind!r:.40}.",
+                "Name a model that transformers contains, or upgrade it. cdesearch never runs the code of a model.",
+            )
+        config = transformers.models.auto.configuration_auto.CONFIG_MAPPING[kind].from_dict(fields | _COMPUTED)
+        auto = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
+        transformer = load_weights(auto, config, model.transformer, "eager")
     dense = nn.Sequential(*(layer for one in model.dense for layer in _load_dense(one)))
     return Biencoder(transformer, model.pooling, dense).eval()
-
-
-def _load_transformer(transformers: Any, folder: Path) -> nn.Module:
-    fields = read_fields(folder / "config.json")
-    kind = fields.get("model_type")
-    if not isinstance(kind, str) or kind not in transformers.models.auto.configuration_auto.CONFIG_MAPPING:
-        needs = "needs code of its own (auto_map)" if "auto_map" in fields else "has an unknown architecture"
-        raise ModelError(
-            f"the model {needs}: transformers {transformers.__version__} does not have the model_type {kind!r:.40}.",
-            "Name a model that transformers contains, or upgrade it. cdesearch never runs the code of a model.",
-        )
-    config = transformers.models.auto.configuration_auto.CONFIG_MAPPING[kind].from_dict(fields | _COMPUTED)
-    auto = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
-    return load_weights(auto, config, folder, "eager")
 
 
 def _load_dense(layer: Dense) -> tuple[nn.Module, nn.Module]:

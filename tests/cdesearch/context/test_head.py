@@ -68,20 +68,15 @@ def test_many_texts_are_changed_as_each_one_alone():
 
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_an_encoder_applies_the_head_behind_the_whitening(closed_checkpoint, device):
-    encoder = load_encoder(closed_checkpoint, device)
+    encoder, headless = load_encoder(closed_checkpoint, device), load_encoder(closed_checkpoint)
+    headless.head = None
     context = context_of(encoder)
     bare = replace(context, whitening=Whitening.identity(encoder.dimension))
     for role in ("query", "document"):
-        pooled = load_without_head(closed_checkpoint).encode(TEXTS, role, bare)
+        pooled = headless.encode(TEXTS, role, bare)
         expected = by_the_formula(encoder.config.context_head, context.whitening.apply(pooled), context.attended, role)
         np.testing.assert_allclose(encoder.encode(TEXTS, role, context), expected, atol=1e-5)
         np.testing.assert_allclose(encoder.second_stage(pooled, role, context), expected, atol=1e-5)
-
-
-def load_without_head(checkpoint):
-    encoder = load_encoder(checkpoint)
-    encoder.head = None
-    return encoder
 
 
 def test_the_context_is_kept_in_a_file_and_changes_vectors(closed_checkpoint, tmp_path):

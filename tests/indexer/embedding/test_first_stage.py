@@ -137,7 +137,10 @@ def test_a_build_of_int8_vectors_that_was_stopped_at_its_end_is_continued(docs, 
 @pytest.mark.slow
 def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, closed_checkpoint, joins, monkeypatch):
     monkeypatch.setattr(embedding_cache, "MOST_FILES", 3)
-    model = window_checkpoint(tmp_path_factory) if joins else closed_checkpoint
+    model = closed_checkpoint
+    if joins:
+        config = replace(TINY, first_stage="shared", window_tokens=100)
+        model = make_checkpoint(tmp_path_factory.mktemp("models") / "windows", config, gate=0.0)
     make_index([docs], model=model)
     for edit in range(12):
         for number in range(3):
@@ -148,11 +151,6 @@ def test_vectors_of_texts_that_are_gone_are_removed(docs, tmp_path_factory, clos
     before = contents(docs)
     assert make_index([docs], refresh_context=True).embedded == 0
     assert before[0].equals(contents(docs)[0])
-
-
-def window_checkpoint(factory):
-    config = replace(TINY, first_stage="shared", window_tokens=100)
-    return make_checkpoint(factory.mktemp("models") / "windows", config, gate=0.0)
 
 
 def test_a_table_keeps_its_vectors_through_kills_and_says_what_is_no_number(tmp_path):

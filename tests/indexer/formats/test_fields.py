@@ -3,11 +3,9 @@
 import io
 
 import docx
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pdf_pages import column, pdf_of
-from read_bytes import read_bytes
+from read_bytes import parquet, read_bytes
 from sample_files import FILES
 
 from indexer.formats.fields import MAX_FIELDS, MAX_VALUE, as_date
@@ -32,12 +30,6 @@ def word():
     return stream.getvalue()
 
 
-def table(**columns):
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
-    return stream.getvalue()
-
-
 def fields(name, data, left_out=None):
     data = data.encode() if isinstance(data, str) else data
     return [one.fields for one in read_bytes(name, data, left_out=left_out)]
@@ -54,7 +46,7 @@ def fields(name, data, left_out=None):
         ("a.csv", "day,payee\n2024-01-02,Blenkinsop\n", (("day", "2024-01-02"), ("payee", "Blenkinsop"))),
         ("a.jsonl", '{"text": "t", "lang": "en", "tags": ["x", "x", "y"], "vector": [' + "0.5, " * 20 + "1]}\n",
          (("lang", "en"), ("tags", "x"), ("tags", "y"))),
-        ("a.parquet", table(text=["t"], n=[3], raw=[b"\xff"], tags=[["x"]], v=[[0.5, 1.0]]),
+        ("a.parquet", parquet(text=["t"], n=[3], raw=[b"\xff"], tags=[["x"]], v=[[0.5, 1.0]]),
          (("n", "3"), ("tags", "x"))),
         ("a.eml", MAIL, HEADERS),
         ("a.txt", "---\nno fields", ()),

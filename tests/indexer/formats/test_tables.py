@@ -1,10 +1,7 @@
-import io
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from read_bytes import read_bytes
+from read_bytes import parquet, read_bytes
 
 from indexer.formats.format import Columns, LeftOut
 from indexer.formats.records import MOST_WITHOUT_WORDS
@@ -16,12 +13,6 @@ def rows(name, data, **columns):
     """The text of each row, with its line."""
     data = data.encode() if isinstance(data, str) else data
     return {one.line_numbers[0]: one.text for one in read_bytes(name, data, Columns(**columns))}
-
-
-def parquet(**columns):
-    stream = io.BytesIO()
-    pq.write_table(pa.table(columns), stream)
-    return stream.getvalue()
 
 
 @pytest.mark.parametrize(

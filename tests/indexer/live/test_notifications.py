@@ -28,14 +28,10 @@ print(watched.problem)
 """
 
 
-def can_limit():
-    """Whether a process may have limits of its own, in a user namespace."""
-    write = [*LIMITED, "sh", "-c", "echo 9 > /proc/sys/user/max_inotify_watches"]
-    return shutil.which("unshare") is not None and subprocess.run(write, check=False).returncode == 0
-
-
+NEW_LIMIT = [*LIMITED, "sh", "-c", "echo 9 > /proc/sys/user/max_inotify_watches"]
 needs_namespace = pytest.mark.skipif(
-    sys.platform != "linux" or not can_limit(), reason="the system allows no user namespace"
+    sys.platform != "linux" or not shutil.which("unshare") or subprocess.run(NEW_LIMIT, check=False).returncode != 0,
+    reason="the system allows no user namespace",
 )
 
 

@@ -211,11 +211,6 @@ def test_a_rebuild_of_named_files_replaces_an_index_whose_settings_are_lost(
     assert Index.open(store.place).manifest.n_documents == 12
 
 
-def live_copy(store):
-    copy = cache_of(store.place) / WORKING_COPY
-    return copy / "generations" / (copy / "CURRENT").read_text().strip()
-
-
 DAMAGES = {
     "no context": lambda copy: (copy / "context.safetensors").unlink(),
     "no generation": shutil.rmtree,
@@ -234,7 +229,8 @@ def test_a_damaged_copy_in_the_cache_is_made_again(store, run, docs, damage, was
         with pytest.raises(BucketError):
             run()
         store.is_read_only = False
-    DAMAGES[damage](live_copy(store))
+    copy = cache_of(store.place) / WORKING_COPY
+    DAMAGES[damage](copy / "generations" / (copy / "CURRENT").read_text().strip())
     (docs / "new.md").write_text("the bread is in the river")
     report = run()
     assert report.documents == Index.open(store.place).manifest.n_documents == 13

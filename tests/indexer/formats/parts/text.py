@@ -1,11 +1,9 @@
 """Parts of plain text, logs, tables, settings, source code, and of the front matter of notes."""
 
-import io
 import json
 import unicodedata
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import read_bytes
 
 from parts.part import Part
 
@@ -22,13 +20,7 @@ def record(value):
 
 def parquet(**columns):
     """What builds a Parquet file; each column is made from the sentence."""
-
-    def build(sentence):
-        stream = io.BytesIO()
-        pq.write_table(pa.table({name: column(sentence) for name, column in columns.items()}), stream)
-        return stream.getvalue()
-
-    return build
+    return lambda sentence: read_bytes.parquet(**{name: column(sentence) for name, column in columns.items()})
 
 
 LOG = "2024-03-01 INFO Übergabe bestätigt\n"
