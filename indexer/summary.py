@@ -153,12 +153,19 @@ def report_fields(report: Report) -> dict[str, object]:
     counted_reasons = Counter(item.reason for item in report.skipped)
     return {
         "index": str(report.place),
-        **{name: getattr(report, name) for name in ("documents", "chunks", "embedded")},
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "embedded": report.embedded,
         "seconds": round(report.seconds, 3),
         "bytes": report.size_bytes,
-        **{name: getattr(report, name) for name in ("changed", "renewed", "advice", "languages")},
+        "changed": report.changed,
+        "renewed": report.renewed,
+        "advice": report.advice,
+        "languages": report.languages,
         "language_notes": list(report.language_notes),
         "files": report.n_files,
-        **{name: [*map(asdict, getattr(report, name))] for name in ("skipped", "read_in_part", "dropped")},
+        "skipped": [*map(asdict, report.skipped)],
+        "read_in_part": [*map(asdict, report.read_in_part)],
+        "dropped": [*map(asdict, report.dropped)],
         "skipped_by_reason": dict(counted_reasons.most_common()),
     }

@@ -123,12 +123,18 @@ def hit_as_json(hit: Hit, best: Line, root_of: Callable[[Hit], Path]) -> dict[st
         for copy in hit.copies
     ]
     fields = {
-        **{name: getattr(hit, name) for name in ("rank", "score", "dense_score", "text_score", "confidence")},
+        "rank": hit.rank,
+        "score": hit.score,
+        "dense_score": hit.dense_score,
+        "text_score": hit.text_score,
+        "confidence": hit.confidence,
         "path": hit.chunk.path,
         "document": hit.chunk.document_id,
         "record": hit.chunk.record,
         "line": best.number,
-        **{name: getattr(hit.chunk, name) for name in ("line_start", "line_end", "page")},
+        "line_start": hit.chunk.line_start,
+        "line_end": hit.chunk.line_end,
+        "page": hit.chunk.page,
         "anchor": hit.chunk.anchor_at(best.row),
         "title": hit.chunk.title,
         "trail": headings_as_text(hit.chunk.path, trail_of(best, hit.chunk)),

@@ -83,7 +83,11 @@ def _shown(chunk: Chunk) -> dict[str, Any]:
         "chunk": chunk.id,
         "text": chunk.body,
         "trail": headings_as_text(chunk.path, chunk.trail),
-        **{name: getattr(chunk, name) for name in ("line_start", "line_end", "page", "anchor", "record")},
+        "line_start": chunk.line_start,
+        "line_end": chunk.line_end,
+        "page": chunk.page,
+        "anchor": chunk.anchor,
+        "record": chunk.record,
         "fields": fields_as_json(chunk),
         "places": places_as_json(chunk),
     }
