@@ -46,17 +46,17 @@ class Answer:
         return bool(self.text)
 
     def location(self, number: int) -> str:
-        """The location of a cited passage. If an answer quotes it, the location is that of the first quote."""
-        quote = self._first_quote(number)
+        """The location of a cited passage. If an answer quotes it, the location is that of the best quote."""
+        quote = self._best_quote(number)
         return self.passages[number - 1].location if quote is None else quote.location
 
     def trail(self, number: int) -> tuple[str, ...]:
         """The headings above that location, outermost first."""
-        quote = self._first_quote(number)
+        quote = self._best_quote(number)
         return self.passages[number - 1].trail if quote is None else quote.trail
 
-    def _first_quote(self, number: int) -> Candidate | None:
-        return next((quote for quote in self.quotes if quote.passage == number - 1), None)
+    def _best_quote(self, number: int) -> Candidate | None:
+        return next((quote for quote in self.quotes if quote.passage == number - 1 and quote.is_best), None)
 
 
 def quoted_answer(question: str, hits: Sequence[Hit], passages: Sequence[Passage], corpus: CorpusView) -> Answer:

@@ -97,6 +97,7 @@ class Candidate:
     heading: str = ""  # the heading directly above it, unless that is the title of the document
     lead: str = ""  # of code: the sentence before it that ends with a colon
     labelled: str = ""  # a row, where the name of its column stands before each cell
+    is_best: bool = False  # of the sentences of its passage that are quoted
 
 
 def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
@@ -275,13 +276,14 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
     kinds = [one.kind for one in candidates]
     chosen = _different(scores - FRAGMENT_PENALTY * np.array(is_fragment), vectors[:n], kinds)
-    order: dict[int, int] = {}
-    for row in chosen:
-        order.setdefault(candidates[row].passage, len(order))
     before = {(one.passage, one.position + 1): one for one in candidates if one.short}
-    quoted = {before.get((one.passage, one.position), one) for one in (candidates[row] for row in chosen)}
+    quoted: dict[Candidate, bool] = {}  # whether each is the best one of its passage
+    order: dict[int, int] = {}
+    for one in (candidates[row] for row in chosen):
+        quoted.setdefault(before.get((one.passage, one.position), one), one.passage not in order)
+        order.setdefault(one.passage, len(order))
     in_order = sorted(quoted, key=lambda one: (order[one.passage], one.position))
-    return [replace(one, text=f"{one.text} {one.short}".rstrip()) for one in in_order]
+    return [replace(one, text=f"{one.text} {one.short}".rstrip(), is_best=quoted[one]) for one in in_order]
 
 
 def _exact_words(question: str, texts: Sequence[str]) -> Scores:
