@@ -13,6 +13,7 @@ from cdesearch.cli.hits.render import Shown, as_percentage, nothing_found, resul
 from cdesearch.cli.kept_server import keep_server
 from cdesearch.cli.query_options import QueryOptions
 from cdesearch.errors import IndexNotFoundError
+from cdesearch.search.field_filter import conditions_of
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult, no_text_contains, shown_instead
 from cdesearch.service import SearchService, open_service, root_of
@@ -134,6 +135,8 @@ def _show(options: QueryOptions, result: SearchResult, service: SearchService, *
     In the form of grep, a hit without a line that matches is none.
     """
     text = result.searched or options.request.text
+    if options.request.lists == "document" and options.request.filter:  # the fields are what is asked for
+        text = " ".join(condition.name for condition in conditions_of(options.request.filter))
     around = partial(service.around, count=options.context)
     shown = Shown(text, partial(root_of, service), options.full, options.context, around)
     if options.format == "json":

@@ -132,6 +132,12 @@ def test_an_update_changes_the_fields_of_a_text_that_stays_the_same(tmp_path, ti
             assert found(index, filter=f"status={status}") == {"a"}
 
 
+def test_the_part_of_a_long_row_that_is_listed_has_the_field_of_the_filter(tmp_path, tiny_checkpoint):
+    (tmp_path / "a.csv").write_text(f"note,price\n{'long' * 120},-412\n{'long' * 120},7\n")
+    cdesearch.build(tmp_path, model=tiny_checkpoint).close()
+    assert "price: -412" in command("query", "", "--filter", "price<0", cwd=tmp_path).stdout
+
+
 def test_the_command_line_filters_lists_fields_and_reports_errors(folder):
     run = command("query", "owl", "--filter", "status=open and tag:infra", "--json", cwd=folder)
     (hit,) = json.loads(run.stdout)["hits"]
