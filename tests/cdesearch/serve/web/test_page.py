@@ -163,7 +163,7 @@ def test_the_page_can_be_used_with_the_keyboard_alone(browser):
 
 
 @pytest.mark.slow
-def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
+def test_a_document_opens_at_the_passage_with_its_neighbours(browser, notes):
     browser.open()
     browser.search("start_engine_60")[0].click()
     marked = browser.one(".chunk.is-hit")
@@ -179,7 +179,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser):
     browser.every(".more")[0].send_keys(Keys.ENTER)
     browser.wait(lambda: len(browser.every(".chunk")) > shown)
     browser.one(".actions button").click()
-    expected = f"code/engine.py:{browser.one('.chunk.is-hit .line').get_attribute('data-line')}"
+    expected = f"{notes}/code/engine.py:{browser.one('.chunk.is-hit .line').get_attribute('data-line')}"
     spoken = "return document.getElementById('announcer').textContent"
     browser.wait(lambda: browser.script(spoken) == f"{expected} is copied.", "the copied path")
     browser.one("#query").clear()
@@ -390,6 +390,7 @@ def test_a_page_of_a_pdf_and_the_images_of_a_document_are_shown(browser, axe, tm
                 (browser.one("#view-document [aria-label='Next page']").click, "Page 2 of 2"),
                 (lambda: browser.press(Keys.ARROW_LEFT), "Page 1 of 2"),
                 (lambda: browser.press(Keys.ARROW_RIGHT), "Page 2 of 2"),
+                (browser.driver.refresh, "Page 2 of 2"),
             ):
                 turn()
                 browser.wait(lambda place=place: browser.text(shown) == place)
