@@ -32,10 +32,8 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
     result, lacking = chosen.answer(replace(request, k=end + 1))
     hits = result.hits[part.offset : end]
     if not hits and not part.offset and request.has_filter and not service.has_file(request):
-        given = [("operator", one) for one in request.query.filters]
-        given += [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
         raise InputError(
-            f"No indexed file matches {', '.join(f'{name} {value:.200}' for name, value in given)}.",
+            f"No indexed file matches {filters_of(request)}.",
             f"Paths and globs are relative to {_roots(chosen)}. The tool `outline` lists folders and files.",
         )
     notes = (*map(_stale, lacking), *_notes(result, request, part.offset))
@@ -91,6 +89,13 @@ def _notes(result: SearchResult, request: SearchRequest, offset: int) -> Iterato
         yield shown_instead(result.searched)
     if result.unknown_name and not offset:
         yield no_text_contains(result.unknown_name)
+
+
+def filters_of(request: SearchRequest) -> str:
+    """The filters as part of a sentence."""
+    given = [("operator", one) for one in request.query.filters]
+    given += [(one.field, text) for one in FILTERS for text in one.texts_of(getattr(request, one.field))]
+    return ", ".join(f"{name} {value:.200}" for name, value in given)
 
 
 def _roots(chosen: Selection) -> str:

@@ -1,6 +1,6 @@
 """`GET /api/v1/search` returns the hits of a query, `/explain` the evidence of one, `/related` passages like one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import JSONResponse
 
+from cdesearch.cli.hits.grouping import group_hits, search_for_groups
 from cdesearch.cli.hits.render import hit_as_json
 from cdesearch.search.facets import facets_of
 from cdesearch.search.passage_lines import best_line, query_words, shown_lines, trail_of
@@ -16,11 +17,13 @@ from cdesearch.search.readable import headings_as_text
 from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.serve.indexes import Selection
-from cdesearch.serve.mcp.search_tool import related_hits
+from cdesearch.serve.mcp.search_tool import filters_of, related_hits
 from cdesearch.serve.routes.documents import places_as_json
 from cdesearch.serve.routes.parameters import MAX_OFFSET, AnyIndexName, Asked, IndexName, IndexNames, State
 from cdesearch.service import root_of
 from cdesearch.store.schema import Hit
+
+FURTHER = 3  # hits of a document that follow its best one
 
 router = APIRouter(tags=["search"])
 
@@ -34,6 +37,10 @@ async def search(
         bool,
         Query(description="Return also the `date` of each hit, and the folders, types, years and tags of documents."),
     ] = False,
+    group: Annotated[
+        bool,
+        Query(description="Let `k` and `offset` count documents; the best hit of each has at least `further` more."),
+    ] = False,
     index: IndexNames = None,
 ) -> JSONResponse:
     """The chunks that match the query best, best first.
@@ -43,12 +50,26 @@ async def search(
     `filter=tag="..."`.
 
     Several indexes are searched as one, and each hit then has the name of its `index`. `copies` are the hits of other
-    files with the same text.
+    files with the same text. With `group`, the hits of a document follow its best one, and those after the first four
+    are only counted.
     """
     chosen = state.indexes.together(index or ())
-    asked = replace(asked, facets=facets)
-    result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(offset + asked.k)))
-    return JSONResponse(_answer(chosen, asked, offset, result))
+    asked, end = replace(asked, facets=facets), offset + asked.k
+
+    def find(k: int) -> SearchResult:
+        return chosen.service.search(asked.for_hits(k))
+
+    if not group:
+        result = await state.admission.run(lambda: find(end))
+        return JSONResponse(_answer(chosen, asked, offset, result, result.hits[offset:]))
+    result = await state.admission.run(lambda: search_for_groups(find, end + 1))
+    groups = group_hits(result.hits, len(result.hits))
+    shown = [hit for one in groups[offset:end] for hit in (one.best, *one.more[:FURTHER])]
+    answer = _answer(chosen, asked, offset, result, shown) | {"more": len(groups) > end}
+    if not result.hits and asked.has_filter and not chosen.service.has_file(asked):
+        answer["unmatched"] = filters_of(asked)
+    further = {one.best.rank: len(one.more[FURTHER:]) for one in groups}
+    return JSONResponse(answer | {"hits": [hit | {"further": further.get(hit["rank"])} for hit in answer["hits"]]})
 
 
 @router.get("/related")
@@ -61,7 +82,7 @@ async def related(
 ) -> JSONResponse:
     """The chunks of other files that are nearest in meaning to a file or a range of it, nearest first."""
     chosen, asked, result, _ = await state.admission.run(lambda: related_hits(state.indexes, index, path))
-    return JSONResponse({**_answer(chosen, asked, 0, result), "query": path, "more": False})
+    return JSONResponse({**_answer(chosen, asked, 0, result, result.hits), "query": path, "more": False})
 
 
 @router.get("/explain")
@@ -83,10 +104,12 @@ async def explain(
     return JSONResponse({"query": asked.text, "index": served.name, **asdict(explained)})
 
 
-def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: SearchResult) -> dict[str, Any]:
+def _answer(
+    chosen: Selection, asked: SearchRequest, offset: int, result: SearchResult, found: Sequence[Hit]
+) -> dict[str, Any]:
     query, root = result.searched or asked.text, partial(root_of, chosen.service)
-    hits = [_hit(hit, query, root) for hit in result.hits]
-    for shown, hit in zip(hits, result.hits, strict=True):
+    hits = [_hit(hit, query, root) for hit in found]
+    for shown, hit in zip(hits, found, strict=True):
         shown["copies"] = [_hit(copy, query, root) for copy in hit.copies]
         if facts := result.documents.get((hit.index, hit.chunk.document_id)):
             shown["date"] = facts.day
@@ -110,7 +133,7 @@ def _answer(chosen: Selection, asked: SearchRequest, offset: int, result: Search
         "unknown_name": result.unknown_name,
         "answered": result.confident(asked.min_confidence).seems_answered,
         **({"facets": facets} if asked.facets else {}),
-        "hits": [hit for hit in hits[offset:] if (hit["confidence"] or 1) >= asked.min_confidence],
+        "hits": [hit for hit in hits if (hit["confidence"] or 1) >= asked.min_confidence],
     }
 
 

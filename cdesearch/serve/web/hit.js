@@ -1,10 +1,10 @@
 // A hit: the file with its best passage, and further passages of the same file below it.
 
-import { byId, el, fixed } from "./dom.js";
+import { byId, counted, el, fixed } from "./dom.js";
 import { copyButton, editorLink, extentOf, isCode, pathOf, placeOfPassage } from "./place.js";
 import { href, inPage } from "./route.js";
 import { whyButton } from "./why.js";
-import { excerpt, joined, marked, wordsOf } from "./words.js";
+import { excerpt, fromMatch, joined, marked, spansOf, wordsOf } from "./words.js";
 
 const LIKELY = 0.5; // see LIKELY in result.py
 const POSSIBLE = 0.1; // below it a query counts as not answered, see ANSWERABLE in result.py
@@ -36,7 +36,10 @@ const passageOf = (hit, words) => {
   const [first, ...rest] = hit.passage.text.split("\n");
   return joined(hit.path, excerpt(first === titleOf(hit) && rest.length ? rest.join("\n") : hit.passage.text, words), hit.text);
 };
-const trailOf = (hit) => hit.headings.filter((part) => part !== hit.path.split("/").pop());
+const trailOf = (hit) => {
+  const name = hit.path.split("/").pop();
+  return [...new Set(hit.headings)].filter((part) => part !== name && part !== name.replace(/\.\w+$/, ""));
+};
 
 /** Returns the heading above a passage, by which people know it; undefined for code, which they know by its file. */
 const titleOf = (hit) => (isCode(hit.path) ? undefined : trailOf(hit).at(-1));
@@ -46,22 +49,28 @@ function hitItem(hit, asked, page, root) {
   const target = targetOf(hit);
   const place = placeOfPassage(hit, hit.passage.row);
   const extent = extentOf(place);
-  const title = titleOf(hit);
-  const trail = trailOf(hit).slice(0, title ? -1 : undefined).join(" › ");
+  const headings = trailOf(hit);
+  const title = titleOf(hit) && headings[0];
+  const section = title && headings.length > 1 ? headings.at(-1) : "";
+  const trail = (title ? headings.slice(1, -1) : headings).join(" › ");
   const file = [hit.index && el("span", { class: "folder" }, `${hit.index}: `), pathOf(hit.path),
     extent && el("span", { class: "extent" }, `, ${extent}`)];
-  const why = isRanked(hit) ? whyButton(hit, asked, page) : { button: null, panel: null };
+  const ranks = { ...page, offset: Math.max(page.offset, hit.rank - page.k) };
+  const why = isRanked(hit) ? whyButton(hit, asked, ranks) : { button: null, panel: null };
   return el("li", { class: "hit" },
     el("div", { class: "head" },
       el("h2", {},
         el("a", { href: href(target), onclick: inPage(target), class: "open" },
-          title ? el("span", { class: "title" }, marked(title, words)) : file)),
+          title ? el("span", { class: "title" }, marked(title, words), section && el("span", { class: "section" }, " › ", marked(section, words)))
+            : file)),
       el("div", { class: "marks" }, hit.date && el("time", { datetime: hit.date }, dateOf(hit)), scoreOf(hit))),
     title ? el("p", { class: "file" }, file, trail && el("span", { class: "trail" }, ` · ${trail}`))
       : trail && el("p", { class: "trail" }, trail),
     el("p", { class: isCode(hit.path) ? "passage code" : "passage" }, marked(passageOf(hit, words), words)),
     hit.copies?.length ? el("p", { class: "note" }, `Same text in ${hit.copies.map(copyOf).join(", ")}`) : null,
     el("ul", { class: "also" }),
+    hit.further ? el("p", { class: "note" }, el("a", { href: href({ path: hit.path }), onclick: inPage({ path: hit.path }) },
+      `At least ${counted(hit.further, "more passage")} of this file`)) : null,
     el("div", { class: "actions" }, why.button, copyButton(root, hit.path, place), editorLink(root, hit.path, place)),
     why.panel);
 }
@@ -71,10 +80,11 @@ function furtherPassage(hit, asked) {
   const words = wordsOf(asked.q);
   const extent = extentOf({ ...placeOfPassage(hit, hit.passage.row), anchor: null });
   const name = [titleOf(hit), extent].filter(Boolean).join(", ") || trailOf(hit).at(-1) || "another passage";
-  const line = passageOf(hit, words).split("\n").find((one) => one.trim()) ?? "";
+  const lines = passageOf(hit, words).split("\n").filter((one) => one.trim());
+  const line = lines.find((one) => spansOf(one, words).length) ?? lines[0] ?? "";
   return el("li", {},
     el("a", { href: href(targetOf(hit)), onclick: inPage(targetOf(hit)), class: "open" }, name),
-    " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(line.trim(), words)));
+    " ", el("span", { class: isCode(hit.path) ? "code" : null }, marked(fromMatch(line.trim(), words), words)));
 }
 
 const DATES = new Intl.DateTimeFormat("en", { dateStyle: "medium" });

@@ -2,6 +2,7 @@
 
 export const NO_FILTERS = { path: "", type: "", year: "", tag: "" };
 const DEFAULTS = { view: "search", q: "", mode: "hybrid", ...NO_FILTERS, index: "", document: "", chunk: "", of: "", quote: "", page: "" };
+const MOST = 4000; // characters of a query that the server takes
 const VIEWS = ["search", "document", "index"];
 const MODES = ["hybrid", "dense", "text"];
 const listeners = [];
@@ -46,7 +47,7 @@ export function follow() {
 
 /** Returns the parameters of a search with the names that the HTTP API uses. */
 export const searched = ({ q, mode, path, type, year, tag, index } = state) => ({
-  q, mode, path, type, index,
+  q: q.slice(0, MOST), mode, path, type, index,
   since: year,
   before: year && String(Number(year) + 1),
   filter: tag && (tag.includes('"') ? `tag='${tag}'` : `tag="${tag}"`),

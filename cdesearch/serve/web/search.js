@@ -21,7 +21,7 @@ let sequence = 0; // the number of the latest search; responses to earlier searc
 let controller = null; // aborts the request of the running search
 let reading = null; // aborts the request of the answer
 let answered = ""; // a key for the search whose hits are shown or requested
-let shown = 0; // the number of hits that are shown
+let shown = 0; // the number of documents whose hits are shown
 let latest = null; // the last response with hits
 let isAsked = false; // whether its query is a question, whose answer is above the hits
 const keyOf = () => JSON.stringify(searched());
@@ -95,7 +95,7 @@ async function search(offset) {
   byId("welcome").hidden = true;
   setBusy(true, own);
   try {
-    const answer = await get("search", { ...asked, k: PAGE, offset, facets: true }, controller.signal);
+    const answer = await get("search", { ...asked, k: PAGE, offset, facets: true, group: true }, controller.signal);
     const indexes = await allIndexes();
     if (own !== sequence) return;
     const meant = { ...asked, q: answer.searched ?? asked.q };
@@ -142,7 +142,7 @@ function showHits(answer, asked, offset, rootOf) {
   addHits(answer.hits, asked, { k: PAGE, offset }, rootOf);
   const hidden = passagesIn("[hidden]");
   if (offset) byId("hits").children[before]?.querySelector("a")?.focus();
-  shown = offset + answer.hits.length;
+  shown = offset + answer.hits.filter(({ further }) => further !== null).length;
   latest = answer;
   byId("weak").textContent = counted(hidden, "more unlikely passage");
   byId("weak").hidden = !hidden;
@@ -165,8 +165,9 @@ function summarise(answer) {
   const filters = filtersInWords();
   const passages = passagesIn(":not([hidden])");
   const files = new Set([...byId("hits").querySelectorAll(":scope > :not([hidden])")].map((item) => item.dataset.file)).size;
-  let text = `${answer.more && passages === shown ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
+  let text = `${answer.more && !passagesIn("[hidden]") ? "Best " : ""}${counted(passages, "passage")} in ${counted(files, "file")}${filters && ` ${filters}`} · ${Math.round(answer.milliseconds)} ms`;
   if (!shown) text = `No hits${filters && ` ${filters}`}. ${filters ? "Remove a filter, or use other words." : whyNone(answer.query)}`;
+  if (answer.unmatched) text = `No indexed file matches ${answer.unmatched.replaceAll("operator ", "")}. Change or remove it.`;
   if (shown && answer.total !== null) text = `${shown < answer.total ? `The first ${shown} of ` : ""}${counted(answer.total, "file")}${filters && ` ${filters}`}`;
   if (shown && !answer.answered && !isAsked) text = `Nothing here seems to answer that; the nearest passages are shown. ${text}`;
   if (shown && answer.unknown_name && !isAsked) text = `${noTextContains(answer.unknown_name)} ${text}`;

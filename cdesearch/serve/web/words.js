@@ -115,6 +115,13 @@ function cropped(line, words) {
   return `${first ? "… " : ""}${line.slice(start, start + MAX_LINE)}${start + MAX_LINE < line.length ? " …" : ""}`;
 }
 
+/** Returns a line that is shown only in part without its start, if that is far before its first word of the query. */
+export function fromMatch(line, words) {
+  const [match] = spansOf(line, words);
+  const start = line.lastIndexOf(" ", (match?.[0] ?? 0) - 8) + 1;
+  return start < 24 ? line : `… ${line.slice(start)}`;
+}
+
 /** Returns a text of the file at `path`, for a PDF with joined lines: a full line of `whole` goes on in the next one. */
 export function joined(path, text, whole) {
   if (!/\.pdf$/i.test(path)) return text;

@@ -34,6 +34,26 @@ def test_pages_of_hits_continue_one_another(server):
     assert [hit["rank"] for hit in second["hits"]] == [4, 5, 6]
 
 
+def test_grouped_hits_are_counted_by_document(server):
+    def ranks_by_document(answer):
+        ranks = {}
+        for hit in answer["hits"]:
+            ranks.setdefault(hit["document"], []).append(hit["rank"])
+        return ranks
+
+    first = server.json("search", q="river", k=2, group=True)
+    second = server.json("search", q="river", k=2, offset=2, group=True)
+    assert first["more"] and len(ranks_by_document(first)) == len(ranks_by_document(second)) == 2
+    assert not ranks_by_document(first).keys() & ranks_by_document(second).keys()
+    assert all(len(ranks) <= 4 and ranks == sorted(ranks) for ranks in ranks_by_document(first).values())
+    counts = [hit["further"] for hit in first["hits"]]
+    assert counts[0] >= 0 and sum(count is not None for count in counts) == 2
+    nowhere = server.json("search", q="river path:nowhere/", group=True)
+    assert nowhere["unmatched"] == "operator path:nowhere/"
+    alone = server.json("search", q="river", path=first["hits"][0]["path"], k=2, group=True)
+    assert [hit["rank"] for hit in alone["hits"]] == [1, 2][: len(alone["hits"])]
+
+
 def test_the_last_page_says_that_there_is_no_more(server, searcher):
     answer = server.json("search", q="river", k=100)
     assert not answer["more"]
