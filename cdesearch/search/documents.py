@@ -6,6 +6,7 @@ All texts come from the tables of the index. No file outside the index is read, 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 from unicodedata import normalize
 
@@ -51,6 +52,15 @@ class DocumentReader:
         if not found:
             raise NotIndexedError(f"{path:.200} is not in the index.", "Use the path that a hit shows.")
         return found
+
+    def rows_around(self, row: Chunk, count: int) -> tuple[tuple[Chunk, ...], int, int]:
+        """A record with `count` on each side in its file, how many precede these, and how many the file has."""
+        query = self._index.async_chunks.query().where(f"path = {quoted(row.path)}").select(["document_id"])
+        stored = sorted(read_table(self._index, query.with_row_id()).to_pylist(), key=itemgetter("_rowid"))
+        names = [*dict.fromkeys(one["document_id"] for one in stored)]
+        first = max(0, names.index(row.document_id) - count)
+        shown = names[first : names.index(row.document_id) + count + 1]
+        return self._chunks(f"document_id IN ({', '.join(map(quoted, shown))})"), first, len(names)
 
     def entries(self, folder: str = "") -> list[DocumentEntry]:
         """The documents of a file, or of all files below a folder, sorted by path. "" is the indexed folder."""

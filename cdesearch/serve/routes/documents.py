@@ -30,6 +30,7 @@ async def document(
         Query(description="The id of the chunk to mark, which each hit contains, or `#` and the name of an anchor."),
     ] = None,
     around: Annotated[int, Query(ge=0, le=MAX_AROUND, description="How many chunks to return on each side of it.")] = 3,
+    rows: Annotated[bool, Query(description="Return also the rows of the file around a document of one line.")] = False,
     index: IndexName = None,
 ) -> JSONResponse:
     """A chunk with its neighbours in the document, or without `chunk` the start of the document.
@@ -41,7 +42,13 @@ async def document(
     def read() -> dict[str, Any]:
         chunks = served.searcher.read(lambda newest: DocumentReader(newest).document(document_id))
         images = cache(lambda: served.searcher.read(image_paths))  # most documents have none
-        return _part(chunks, chunk, around, lambda path: path in images())
+        part = _part(chunks, chunk, around, lambda path: path in images())
+        own = chunks[0]
+        is_row = len(chunks) == 1 and own.document_id != own.path and own.line_start == own.line_end is not None
+        if not (rows and is_row):
+            return part
+        found, first, n_rows = served.searcher.read(lambda newest: DocumentReader(newest).rows_around(own, around))
+        return {**part, "first": first, "n_chunks": n_rows, "chunks": _part(found, own.id, around, bool)["chunks"]}
 
     return JSONResponse({**await state.admission.run(read), "index": served.name})
 

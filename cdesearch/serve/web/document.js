@@ -11,10 +11,11 @@ import { go, href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 import { joined, wordsOf } from "./words.js";
 
-const AROUND = 3;
+const AROUND = 8;
 const STEP = 10;
 const MAX_AROUND = 50;
 const MOST_FIELDS = 8;
+const MOST_BLANK = 5; // lines between two passages
 
 let sequence = 0;
 let open = ""; // a key for the document, passage and index that are shown
@@ -48,7 +49,7 @@ async function show({ isFirst = false, keep = null } = {}) {
   const path = name.split("/").map(encodeURIComponent).join("/");
   try {
     const [part, indexes] = await Promise.all([
-      get(`documents/${path}`, { index, chunk, around: Math.min(MAX_AROUND, Math.max(before, after)) }),
+      get(`documents/${path}`, { index, chunk, rows: true, around: Math.min(MAX_AROUND, Math.max(before, after)) }),
       allIndexes(),
     ]);
     if (own !== sequence) return;
@@ -108,10 +109,18 @@ function more(text, count, isShown, onclick) {
 
 const trailOf = (chunk) => (chunk ? chunk.trail.join(" › ") : "");
 
-/** Returns the elements of consecutive chunks of a part of a document. */
-export const sections = (part, chunks) => chunks.map((chunk, i) => section(chunk, part, trailOf(chunks[i - 1])));
+/** Returns the elements of consecutive chunks of a part of a document, whose headings follow one of level 2. */
+export function sections(part, chunks) {
+  const elements = chunks.map((chunk, i) => section(chunk, part, chunks[i - 1], chunks[i + 1]));
+  let level = 2;
+  for (const heading of elements.flatMap((one) => [...one.querySelectorAll("h3, h4, h5, h6")])) {
+    level = Math.min(level + 1, Number(heading.tagName[1]));
+    heading.ariaLevel = level;
+  }
+  return elements;
+}
 
-function section(chunk, part, trailBefore) {
+function section(chunk, part, previous, next) {
   const words = wordsOf(state.q);
   const trail = trailOf(chunk);
   const extent = extentOf(chunk);
@@ -120,23 +129,33 @@ function section(chunk, part, trailBefore) {
     "aria-label": chunk.is_hit ? `The passage that was found${extent && `, ${extent}`}` : extent || "Passage",
     tabindex: chunk.is_hit ? "-1" : null,
   },
-  trail && trail !== trailBefore ? el("h3", {}, trail) : null,
+  trail && (!previous || (trail !== trailOf(previous) && !isCode(part.path))) ? el("h3", {}, trail) : null,
   chunk.is_hit ? el("p", { class: "tag" }, `Found${extent && ` · ${extent}`}`) : null,
-  body(chunk, part, words));
+  body(chunk, part, words, previous, next));
 }
 
-function body(chunk, { path, index }, words) {
+/** Returns whether a chunk of code begins with the end of the line of the one before, such as the brace after a name. */
+const isContinued = (chunk, next) => next?.line_start === chunk?.line_end && /^\W+\n/.test(next?.text ?? "");
+
+function body(chunk, { path, index }, words, previous, next) {
   if (chunk.html !== undefined) {
     const prose = el("div", { class: isMail(path) ? "text prose mail" : "text prose" }, fieldList(chunk.head ?? []), nodesOf(chunk.html));
     return withFolder(withMarks(prose, words), path, index);
   }
   const text = joined(path, chunk.text.replace(/\n+$/, ""), chunk.text);
-  const lines = text.split("\n").map((line, i) => withMarks(
-    el("div", {}, chunk.code ? nodesOf(`<code>${chunk.code[i]}</code>`) : line || " "), words));
+  const nodesIn = (line, one, i) => (one.code ? [...nodesOf(`<code>${one.code[i]}</code>`)] : [line || " "]);
+  const lines = text.split("\n").map((line, i) => withMarks(el("div", {}, nodesIn(line, chunk, i)), words));
   const isNumbered = numberOf(chunk, 0) !== null && lines.length <= chunk.line_end - chunk.line_start + 1;
   for (const [i, line] of isNumbered ? lines.entries() : []) {
     line.className = "line";
     line.dataset.line = numberOf(chunk, i);
+  }
+  if (isNumbered) { // with the blank lines between chunks, and no line in two
+    if (isContinued(previous, chunk)) lines.shift();
+    if (isContinued(chunk, next)) lines.at(-1).append(" ", ...nodesIn(next.text.split("\n")[0], next, 0));
+    for (let n = chunk.line_end + 1; n < Math.min(next?.line_start ?? 0, chunk.line_end + MOST_BLANK); n += 1) {
+      lines.push(el("div", { class: "line", "data-line": n }, " "));
+    }
   }
   return el("div", { class: `text${isCode(path) || chunk.code ? " code" : ""}${isNumbered ? " numbered" : ""}` }, lines);
 }

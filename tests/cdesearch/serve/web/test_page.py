@@ -174,7 +174,7 @@ def test_a_document_opens_at_the_passage_with_its_neighbours(browser, notes):
     lines = [line.get_attribute("data-line") for line in browser.every(".chunk .line")]
     assert lines == [str(first + n) for n in range(len(lines))] or len(set(lines)) == len(lines)
     shown = len(browser.every(".chunk"))
-    assert 3 <= shown <= 7
+    assert 9 <= shown <= 17
     browser.picture("document-light")
     browser.every(".more")[0].send_keys(Keys.ENTER)
     browser.wait(lambda: len(browser.every(".chunk")) > shown)
