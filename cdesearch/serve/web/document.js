@@ -11,7 +11,7 @@ import { go, href, inPage, onChange, state } from "./route.js";
 import { withPage } from "./sheet.js";
 import { joined, wordsOf } from "./words.js";
 
-const AROUND = 8;
+const AROUND = 7;
 const STEP = 10;
 const MAX_AROUND = 50;
 const MOST_FIELDS = 8;
