@@ -17,6 +17,8 @@ from cdesearch.store.line_places import Entries
 from cdesearch.store.schema import CHUNK_COLUMNS, Chunk, chunk_from_row
 from cdesearch.store.storage import run_async
 
+MOST_ROWS = 20_000  # of a file whose rows are shown around one of them
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentEntry:
@@ -54,10 +56,14 @@ class DocumentReader:
         return found
 
     def rows_around(self, row: Chunk, count: int) -> tuple[tuple[Chunk, ...], int, int]:
-        """A record with `count` on each side in its file, how many precede these, and how many the file has."""
-        query = self._index.async_chunks.query().where(f"path = {quoted(row.path)}").select(["document_id"])
-        stored = sorted(read_table(self._index, query.with_row_id()).to_pylist(), key=itemgetter("_rowid"))
-        names = [*dict.fromkeys(one["document_id"] for one in stored)]
+        """A record with `count` on each side in its file, how many precede these, and how many the file has.
+
+        A record of a file of more than MOST_ROWS is alone, because looking for the others would take seconds.
+        """
+        query = self._index.async_chunks.query().where(f"path = {quoted(row.path)}").limit(MOST_ROWS + 1)
+        found = read_table(self._index, query.select(["document_id"]).with_row_id()).to_pylist()
+        stored = sorted(found, key=itemgetter("_rowid")) if len(found) <= MOST_ROWS else ()
+        names = [*dict.fromkeys(one["document_id"] for one in stored)] or [row.document_id]
         first = max(0, names.index(row.document_id) - count)
         shown = names[first : names.index(row.document_id) + count + 1]
         return self._chunks(f"document_id IN ({', '.join(map(quoted, shown))})"), first, len(names)

@@ -54,7 +54,9 @@ def test_typing_shows_hits(browser):
     assert "5 files" in browser.text("#welcome")
     hits = browser.search("when to prune roses")
     assert names(hits)[0] == "garden/roses.md"
-    assert hits[0].text == "Roses › Pruning" and browser.text(".hit .file").startswith("garden/roses.md, line 5")
+    assert hits[0].text == "Roses \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} Pruning" and browser.text(
+        ".hit .file"
+    ).startswith("garden/roses.md, line 5")
     assert {mark.text for mark in browser.every(".hit:first-child mark")} >= {"Prune", "roses"}
     assert re.match(r"\d passages? in 1 file · ", browser.text("#summary"))  # the others are below 5%
     browser.picture("hits-light")
