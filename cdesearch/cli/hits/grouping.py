@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Hit
 
-FETCHED = 4  # hits that are searched at first for each group that is shown
+FETCHED = 2  # hits that are searched at first for each group that is shown; more delay the first hits on the page
 MAX_FETCHED = 100  # hits that a server returns at most
 
 UNLIKELY = 0.05  # the confidence below which people do not see a hit beside better ones

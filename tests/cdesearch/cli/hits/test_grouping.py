@@ -41,13 +41,13 @@ def searched(hits, k):
 
 def test_more_hits_than_groups_are_searched_up_to_the_limit_of_a_server():
     hits = [hit(n, f"{n}", f"text {n}") for n in range(300)]
-    assert [searched(hits, k)[0] for k in (1, 5, 30, 200)] == [[4], [20], [100], [200]]
+    assert [searched(hits, k)[0] for k in (1, 5, 30, 200)] == [[2], [10], [60], [200]]
 
 
 def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
     hits = [hit(n, "book" if n < 25 else f"{n}", f"text {n}") for n in range(40)]
     numbers, result = searched(hits, 5)
-    assert numbers == [20, 100]
+    assert numbers == [10, 100]
     assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
     assert searched(hits[:15], 5)[0] == [20], "there are no more"
     assert searched(hits[:25] * 8, 5)[0] == [20, 100], "not again and again"
