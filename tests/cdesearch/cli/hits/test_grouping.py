@@ -49,8 +49,8 @@ def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
     numbers, result = searched(hits, 5)
     assert numbers == [10, 100]
     assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
-    assert searched(hits[:15], 5)[0] == [20], "there are no more"
-    assert searched(hits[:25] * 8, 5)[0] == [20, 100], "not again and again"
+    assert searched(hits[:8], 5)[0] == [10], "there are no more"
+    assert searched(hits[:25] * 8, 5)[0] == [10, 100], "not again and again"
 
 
 def test_unlikely_hits_are_left_out_beside_better_ones_alone():
