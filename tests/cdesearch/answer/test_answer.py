@@ -52,7 +52,7 @@ def test_the_sentence_that_answers_is_quoted_with_its_line(searcher, corpus):
     assert number in answer.cited and answer.is_answered and answer.model is None
     lines = {quote.text: quote.line for quote in answer.quotes if quote.passage == number - 1}
     assert lines["Bake it at 220 degrees."] == 6
-    assert answer.location(number) == f"bread.md:{next(iter(lines.values()))}"
+    assert answer.location(number) == "bread.md:6"
 
 
 def test_causes_short_sentences_and_what_is_below_a_heading_are_quoted(corpus):
