@@ -42,18 +42,19 @@ _ENTRY = re.compile(r"[-*+•] {1,3}\S|[A-Z][\w .'()-]{0,40}: \S|[\[(]?\d")
 # The fields of a record in one line, such as "question: ... - answer: ..."
 _FIELDS = re.compile(r"[^\n:]{1,60}: [^\n]+ - [^\n:]{1,60}: [^\n]+")
 _CARDS = frozenset({".ics", ".vcf"})  # whose records have a field on each line
-# What opens or closes a letter, and lines of programs that only name what others need
+# What opens or closes a letter, and lines of programs that only name what they need of others
 _GREETING = re.compile(
     r"(?:dear|hello|hi|hey|sehr geehrte[rs]?|liebe[rs]?|hallo|(?:ma |mon )?ch[eè]re?|bonjour|cordialement"
     r"|(?:kind|best|warm) (?:regards|wishes)|yours \w+|mit freundlichen|(?:viele|herzliche) grüße)"
-    r"\b[^:?!]{0,60}(?<!\.)[,!]?",
+    r"(?![-\w])[^:?!]{0,60}(?<!\.)[,!]?",
     re.IGNORECASE,
 )
 _NEEDED = re.compile(
-    r"(?:(?:import|using|use|require|include|package|#include|@import|export \*)\b|from .+ import\b|\S+ = require\b"
-    r"|(?:\w+ ){0,3}_*log(?:ger)?(?::[^=]+)? :?= )[^\n]*\n?|[ \t]*\w+,\n|\s+|[)}\]];?\n?",
+    r"(?:(?:import|using(?! var)|use|require|include|package|#include|@import|export \*)\b(?!\s*[:=-])|from .+ import\b"
+    r"|\S+ = require\b|(?:\w+ ){0,3}_*log(?:ger)?(?::[^=]+)? :?= [^\n]*logg(?:er|ing))[^\n]*\n?",
     re.IGNORECASE,
 )
+_IMPORTED = re.compile(r"[ \t]*\w+,\n|\s+|[)}\]];?\n?")  # the lines below, and what closes them
 _QUESTION, _COLON = ("?", "\uff1f", "\u061f"), (":", "\uff1a")
 # Also the full stops of Chinese, Hindi and Urdu, and the marks of questions in Chinese and Arabic
 _END = re.compile(r"[.!?:;\u2026\u3002\uff01\uff1a\uff1f\u061f\u06d4\u0964][\"')\]*_`\u201d\u2019\u300d\u300f]*$")
@@ -124,8 +125,9 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         # The last sentence may be incomplete, because a chunk can end within a sentence.
         is_cut = is_prose and is_last and position > 0 and not (is_entry or _END.search(text))
         n_words, least = _number_of_words(text), MIN_ENTRY if is_entry else MIN_WORDS
-        is_question = text.endswith(_QUESTION) and not _MORE_THAN_A_QUESTION.match(text)
-        is_empty = _is_only_needed(text) if is_code else _GREETING.fullmatch(text)
+        is_question = not is_row and text.endswith(_QUESTION) and not _MORE_THAN_A_QUESTION.match(text)
+        is_greeting = is_prose and not is_entry and _GREETING.fullmatch(text)
+        is_empty = is_greeting or (is_code and not is_marked_up(passage.path) and _is_only_needed(text))
         if not (is_heading or is_cut or is_question or is_empty or text.endswith(_COLON) or n_words < least):
             row = passage.text.count("\n", 0, sentence.start)
             place = passage.line_at(row), passage.location_at(row), passage.trail_at(row)
@@ -145,16 +147,21 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
 
 def _is_record(passage: Passage) -> bool:
     """Whether a passage is a short record, whose fields belong together."""
-    is_card = suffix_of(passage.path) in _CARDS or _FIELDS.fullmatch(passage.text)
-    return bool(is_card) and len(passage.text) <= MAX_RECORD
+    if len(passage.text) > MAX_RECORD:
+        return False
+    return suffix_of(passage.path) in _CARDS or bool(_FIELDS.fullmatch(passage.text))
 
 
 def _is_only_needed(code: str) -> bool:
     """Whether a part of a program only names what it needs of others, or makes a logger."""
-    at = 0
-    while at < len(code) and (found := _NEEDED.match(code, at)):
-        at = found.end()
-    return at >= len(code)
+    at, has_needed = 0, False
+    while at < len(code):
+        needed = _NEEDED.match(code, at)
+        found = needed or _IMPORTED.match(code, at)
+        if found is None:
+            return False
+        at, has_needed = found.end(), has_needed or needed is not None
+    return has_needed
 
 
 def _labelled(passage: Passage, n: int, line: str, head: str) -> str | None:

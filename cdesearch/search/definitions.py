@@ -43,12 +43,15 @@ _DEFINITIONS = tuple(
         (r"\s*(?:-[ \t]+)?name:[ \t]*[\"']?", r"[\"']?[ \t]*(?:\n|$)"),  # of a resource in YAML
         (r"\s*@", r"[ \t]+[\"\d\[{~%:]"),  # an attribute of Elixir
         (r"\s*define\([\"']", r"[\"']"),
-        (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:[(:\u2013\u2014]|-[ \t]|\n|$)"),  # a heading in Markdown
+        (r"#{1,6}[ \t]+[`*\\]*", r"[`*]*[ \t]*(?:\(|\n|$)"),  # a heading in Markdown
         (r"[ \t]*`(?:[\w.]+\.)?", r"[^`\n]*`[ \t]*(?:\n|$)"),  # alone in a line, as a directive of reStructuredText
         (r"[`*]*", r"[^\n]{0,80}\n[ \t]*([=~^\"-])\1\1+[ \t]*(?:\n|$)"),  # an underlined heading
     )
 )
 _OPTION = re.compile(r"[ \t]*(?:[-*•][ \t]+)?[`*\\]*(?:-\w[`*\\]*,?[ \t]+[`*\\]*)?")  # before it where it is described
+
+# A title such as "# INC-214: the lock", of a name with a digit; others before a colon are comments in programs
+_TITLE, _COLON = re.compile(r"#{1,6}[ \t]+"), re.compile(r"[ \t]*[:\u2013\u2014]")
 
 
 def is_defined(name: str, pattern: re.Pattern[str], body: str) -> bool:
@@ -63,6 +66,9 @@ def is_defined(name: str, pattern: re.Pattern[str], body: str) -> bool:
         if name.startswith("-"):
             if _OPTION.fullmatch(before):
                 return True
-        elif any(start.fullmatch(before) and end.match(after) for start, end in _DEFINITIONS):
+            continue
+        if any(start.fullmatch(before) and end.match(after) for start, end in _DEFINITIONS):
+            return True
+        if _TITLE.fullmatch(before) and _COLON.match(after) and any(map(str.isdigit, name)):
             return True
     return False

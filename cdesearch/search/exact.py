@@ -97,8 +97,9 @@ class ExactTerm:
 
     def is_name_of(self, path: str) -> bool:
         """Whether the term is the name of the file, with or without its suffix, and with other signs between words."""
-        name, own = normalize("NFC", path.rpartition("/")[2].casefold()), _WORDS.findall(self.text.casefold())
-        return bool(own) and not self.is_phrase and own in map(_WORDS.findall, (name, name.rpartition(".")[0]))
+        name, text = normalize("NFC", path.rpartition("/")[2].casefold()), self.text.casefold()
+        names, own = (name, name.rpartition(".")[0]), _WORDS.findall(text)
+        return not self.is_phrase and (text in names or (len(own) > 1 and own in map(_WORDS.findall, names)))
 
     def count(self, text: str) -> int:
         """How often a text contains the term. A phrase is also found in the text as it is shown, without markup."""

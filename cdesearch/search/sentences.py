@@ -18,7 +18,9 @@ _HEADING = re.compile(r"#{1,6} |[=\-~^*]{3,}\s*$")  # also the line that underli
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+|[A-Z][\w .'()-]{0,40}: ")
 _INSIDE = re.compile(r"\.\w|(?<=\d\.) [a-zß-ÿčďěňřšťůžа-яё]")  # as in "http.Handler" and "3. června"
 # In languages that write ordinal numbers with a dot: "im 2. Stock", "USt-IdNr. DE12"
-_ORDINAL = re.compile(r"(?<=[\s(]\d\.) |(?<=[\s(]\d\d\.) |(?<=Nr\.) ")
+_ORDINAL = re.compile(
+    r"(?:(?<=[\s(]\d\.)|(?<=[\s(]\d\d\.)|(?<=Nr\.)) (?!(?:D(?:a|ann|anach|as|er|ie)|E[rs]|I(?:ch|m|n)|Sie|Wir)\b)"
+)
 _WITH_ORDINALS = frozenset({"cs", "da", "de", "fi", "hu", "no", "pl", "sk", "tr"})
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _NUMBERED = re.compile(r"\s*[\[(]?\d[\d.:/-]*")  # the date or the time at the start of each line of a diary

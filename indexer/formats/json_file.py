@@ -51,7 +51,7 @@ class JsonFile(Format):
         try:
             try:
                 values = _parsed(text)
-                if _are_records(values, file.columns.text):
+                if file.columns.document is None and _are_records(values, file.columns.text):
                     records = zip(_lines_of_objects(text), parse_json(text.encode()), strict=True)
                     yield from row_documents(file, _rows(file, records))
                     return
@@ -115,7 +115,9 @@ def _are_records(values: list[Any], text_column: str | None) -> bool:
     objects = values[0] if len(values) == 1 and not isinstance(values[0], _Object) else []
     if len(objects) < 2 or not all(isinstance(one, _Object) for one in objects):
         return False
-    if any(name in (*TEXT_COLUMNS, text_column) for name, _ in objects[0]):
+    if text_column is not None:
+        return any(name == text_column for name, _ in objects[0])
+    if any(name in TEXT_COLUMNS for name, _ in objects[0]):
         return True
     contents = (item for one in objects for _, value in one for item in (value if isinstance(value, list) else ()))
     return not any(isinstance(item, list | tuple) for item in contents)

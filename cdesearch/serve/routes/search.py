@@ -66,7 +66,8 @@ async def search(
     groups = group_hits(result.hits, len(result.hits))
     shown = [hit for one in groups[offset:end] for hit in (one.best, *one.more[:FURTHER])]
     answer = _answer(chosen, asked, offset, result, shown) | {"more": len(groups) > end}
-    if not result.hits and asked.has_filter and not chosen.service.has_file(asked):
+    is_empty = not result.hits and asked.has_filter
+    if is_empty and not await state.admission.run(lambda: chosen.service.has_file(asked)):
         answer["unmatched"] = filters_of(asked)
     further = {one.best.rank: len(one.more[FURTHER:]) for one in groups}
     return JSONResponse(answer | {"hits": [hit | {"further": further.get(hit["rank"])} for hit in answer["hits"]]})
