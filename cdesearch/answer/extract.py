@@ -31,10 +31,8 @@ LEAST_COLUMNS = 2  # of a table whose cells get names
 MIN_WORDS = 3  # a shorter sentence cannot be understood alone
 MIN_ENTRY = 2  # words of an item of a list or of a field, such as "- 2 eggs" and "Status: open"
 SHORT = 3  # words of a sentence that is quoted with the one before it, such as "Default is 6379."
-MAX_CHARACTERS, MAX_RECORD = (
-    400,
-    600,
-)  # a longer sentence or paragraph of code is truncated, and a longer record divided
+MAX_CHARACTERS = 400  # a longer sentence or paragraph of code is truncated
+MAX_RECORD = 600  # a longer record is divided into sentences
 
 _MARKER = re.compile(r"^(?:[-*+•]|\d{1,3}[.)])\s+")
 # An item of a list, a field such as "Owner: Ann", or a line of a diary that begins with a date
@@ -107,9 +105,10 @@ def candidates_of(passages: Sequence[Passage]) -> list[Candidate]:
 
 
 def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
-    sentences = split_sentences(passage.text, is_sheet=is_sheet(passage.path))
     if _is_record(passage):
         sentences = [Sentence(0, len(passage.text), "row")]
+    else:
+        sentences = split_sentences(passage.text, is_sheet=is_sheet(passage.path))
     heading = lead = head = ""  # directly above the sentence, and the head of the table
     for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
         text = _shown(passage, sentence)

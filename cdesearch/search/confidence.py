@@ -109,7 +109,7 @@ class AskedWords:
 
     @classmethod
     def of(cls, query: str, languages: Mapping[str, float]) -> "AskedWords":
-        """The words of a query without the function words of its language, in a corpus of these `languages`."""
+        """The words of a query in a corpus of these `languages`, without English question words if there are others."""
         return cls(asked_words(query), main_language(languages) in JOINING)
 
 

@@ -39,7 +39,7 @@ async def search(
     ] = False,
     group: Annotated[
         bool,
-        Query(description="Let `k` and `offset` count documents; the best hit of each has at least `further` more."),
+        Query(description="Let `k` and `offset` count documents. `further` is the number of hits that are not sent."),
     ] = False,
     index: IndexNames = None,
 ) -> JSONResponse:

@@ -64,6 +64,8 @@ PARTS = [
     Part("JSON", "keys", ".json", record(lambda one: {one: {"b": 1}})),
     Part("JSON", "lists of objects", ".json", record(lambda one: [{"who": {"Ann": one}}])),
     Part("JSON", "records", ".json", record(lambda one: [{"who": "Ann"}, {"what": one}])),
+    Part("JSON", "metadata of a record with a text", ".json",
+         record(lambda one: [{"text": "x", "metadata": {"a": one}}, {"text": "y"}]), is_read=False),
     Part("JSON", "comments", ".json", text('{\n  // SENTENCE\n  "a": 1\n}\n')),
     Part("YAML", "values", ".yaml", text("a:\n  b: SENTENCE\n")),
     Part("YAML", "keys", ".yaml", text("SENTENCE:\n  b: 1\n")),
