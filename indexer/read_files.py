@@ -1,6 +1,8 @@
 """Read files into chunks, and embed them: in processes of this machine, or on a cluster (`indexer.cluster.engine`)."""
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -106,10 +108,17 @@ class Engine:
     embed: Embed
 
 
+def _import_lancedb() -> None:
+    """Import LanceDB while this process waits for files: it writes what is read, and the import takes .3 s."""
+    with suppress(Exception):  # the import that needs it says what is wrong
+        import lancedb  # noqa: F401
+
+
 def local_engine(pool: Pool, encoder: Encoder) -> Engine:
     """The engine that reads in the processes of a pool, which it ends then, and embeds in this process."""
 
     def read(sources: Sequence[Source], reading: Reading, spool: Spool, advance: Advance) -> FilesRead:
+        threading.Thread(target=_import_lancedb).start()
         found = read_files(sources, reading, pool, spool, advance)
         pool.close()
         return found

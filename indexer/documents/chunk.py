@@ -1,6 +1,7 @@
 """Split text into chunks along its structure, sized in the model's tokens."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -41,7 +42,8 @@ class Chunker:
 
     def __init__(self, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._tokenizer = tokenizer
-        self._count = TokenCounts(tokenizer).of
+        self._tokens = TokenCounts(tokenizer)
+        self._count = self._tokens.of
         self._max_tokens = min(max_tokens, WHOLE_TOKENS)
 
     def split(self, document: Document) -> Iterator[Chunk]:
@@ -109,8 +111,8 @@ class Chunker:
 
     def _fits(self, document: Document, trail: tuple[str, ...], body: str, max_tokens: int) -> bool:
         """Whether a chunk of this trail and text has at most `max_tokens`, or as many as the model can read."""
-        header = self._header(document, trail, body)
-        return self._count([header + body])[0] <= min(max_tokens, self._max_tokens)
+        text, most = self._header(document, trail, body) + body, min(max_tokens, self._max_tokens)
+        return self._tokens.at_most(text) <= most or self._count([text])[0] <= most
 
     def _split_to_fit(
         self, pieces: list[Piece], splitter_of: SplitterOf, budget: int, capacity: int
@@ -243,6 +245,13 @@ class TokenCounts:
         if not self._is_by_word:
             return [len(encoding.ids) for encoding in self._tokenizer.encode_batch_fast(list(texts))]
         return [self._n_special + self._by_word(_WORD.findall(text)) for text in texts]
+
+    def at_most(self, text: str) -> int:
+        """A number that the tokens of a text do not exceed: a letter of ASCII is at most one token of BERT."""
+        if not (self._is_by_word and text.isascii()):
+            return sys.maxsize
+        words = _WORD.findall(text)
+        return self._n_special + sum(map(self._of_word.get, words, map(len, words)))
 
     def _by_word(self, words: Sequence[str]) -> int:
         known = self._of_word

@@ -27,4 +27,5 @@ def test_the_words_of_a_text_have_as_many_tokens_as_the_text(make):
     tokenizer = make()
     counts = TokenCounts(tokenizer)
     expected = [len(encoding.ids) for encoding in tokenizer.encode_batch_fast(TEXTS)]
+    assert all(counts.at_most(text) >= count for text, count in zip(TEXTS, expected, strict=True))
     assert [counts.of(TEXTS), [count for text in TEXTS for count in counts.of([text])]] == [expected, expected]
