@@ -14,10 +14,10 @@ from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.folder import is_older
-from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
 from cdesearch.store.known import remember
 from cdesearch.store.layout import FOLDER
+from cdesearch.store.missing_source import still_answering
 from cdesearch.store.place import Place, for_kind
 from cdesearch.terminal import counted
 from indexer.chosen_model import check_model_fits, complete_model
@@ -158,7 +158,7 @@ def _note_before(
     """Say what the user may not expect of a run. Raises InputError for a URL of a server that is not valid."""
     if stored is not None:
         for source in settings.missing:
-            progress.note(still_answering(source, settings.sources, target.place, stored.manifest))
+            progress.note(still_answering(source, settings.sources, target.place))
     if options.index is None:
         if stored is None:
             note_outer_index(target.folder, progress)

@@ -11,9 +11,9 @@ from cdesearch.progress import Display
 from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_place, find_index
-from cdesearch.store.fresh_build import removal_command
 from cdesearch.store.index import Index, outer_index
 from cdesearch.store.layout import FOLDER
+from cdesearch.store.missing_source import removal_command
 from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 
@@ -44,7 +44,7 @@ def check_missing(missing: Sequence[Path], root: Path, stored: Index | None, *, 
         state = "is not mounted" if os.path.lexists(first) else "does not exist"
         raise SourceError(
             f"{first} {state}, and this run would have to read it.",
-            f"Put it back, or first run {removal_command(first, stored.sources, stored.place, stored.manifest)}.",
+            f"Put it back, or first run {removal_command(first, stored.sources, stored.place)}.",
         )
 
 

@@ -115,8 +115,8 @@ def status(
     no_pager: NoPagerOption = False,
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
-    from cdesearch.store.fresh_build import still_answering
     from cdesearch.store.index import Index, read_newest
+    from cdesearch.store.missing_source import still_answering
 
     opened = Index.open(named_index(folder, index))
     if folder is None and index is None:
@@ -139,7 +139,7 @@ def status(
     show_status(report)
     sources = opened.sources
     for source in opened.missing_sources if missing else ():
-        typer.echo(printable(still_answering(source, sources, opened.place, opened.manifest)), err=True)
+        typer.echo(printable(still_answering(source, sources, opened.place)), err=True)
 
 
 app.command("models")(models)

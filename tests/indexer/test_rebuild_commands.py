@@ -10,7 +10,6 @@ from notes import Notes
 from cdesearch.errors import CdesearchError
 from cdesearch.models.endpoint_model import EndpointModel
 from cdesearch.store.index import Index
-from cdesearch.store.trust import trust_file
 
 
 @pytest.fixture
@@ -23,25 +22,14 @@ def docs(tmp_path, server):
     return docs
 
 
-def run_printed(text, cwd, **replaced):
-    """Run the last command of `cdesearch index` in a message, with the placeholders that it explains replaced."""
-    arguments = shlex.split(text[text.rindex("`cdesearch index ") :].split("`")[1])[1:]
-    assert "PATH" not in arguments or "PATH" in replaced, text
-    cdesearch(*[replaced.get(argument, argument) for argument in arguments], cwd=cwd)
+def run_printed(text, cwd):
+    """Run the last command of `cdesearch index` in a message."""
+    cdesearch(*shlex.split(text[text.rindex("`cdesearch index ") :].split("`")[1])[1:], cwd=cwd)
 
 
 def model_of(index):
     manifest = Index(index).manifest
     return manifest.model, manifest.served.name, manifest.served.query_prefix
-
-
-def test_a_source_that_is_gone_is_replaced_with_the_model_of_the_index(docs, server, tmp_path):
-    index = tmp_path / "index"
-    moved = docs.rename(tmp_path / "texts")
-    shown = cdesearch("status", "--index", index, cwd=tmp_path).stderr
-    assert "Its documents stay in the index until you run" in shown
-    run_printed(shown, tmp_path, PATH=moved)
-    assert Index(index).sources == (moved,) and model_of(index) == (server.url, "tiny", "query: ")
 
 
 @pytest.mark.parametrize("setting", [{"vectors": "int8"}, {"plain": True}, {"query_prefix": "ask: "}])
@@ -75,10 +63,3 @@ def test_a_rebuild_of_a_path_says_which_settings_the_defaults_replace(tmp_path, 
     ]
     make_index([docs], given, rebuild=True)
     assert f"The index had the model {tiny_checkpoint}" in given.lines[0]
-
-
-def test_the_server_of_an_index_that_nobody_has_confirmed_is_not_part_of_a_command(docs, server, tmp_path):
-    docs.rename(tmp_path / "texts")
-    trust_file().unlink()
-    shown = cdesearch("status", "--index", tmp_path / "index", cwd=tmp_path).stderr
-    assert f"`cdesearch index --rebuild PATH --index {tmp_path / 'index'}`" in shown and server.url not in shown

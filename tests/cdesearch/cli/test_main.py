@@ -155,7 +155,8 @@ def test_status_names_a_renamed_folder(tmp_path):
     run = cdesearch("status", "--index", "index", cwd=tmp_path)
     line = (
         f"{tmp_path / 'docs'} no longer exists. Its documents stay in the index until you run"
-        f" `cdesearch index --rebuild PATH --index {tmp_path / 'index'}`."
+        f" `cdesearch index --rebuild PATH --index {tmp_path / 'index'}`"
+        " (with --model if it had another than the default)."
     )
     assert line in run.stderr
     assert line in cdesearch("index", "--index", "index", cwd=tmp_path).stderr

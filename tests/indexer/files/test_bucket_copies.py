@@ -19,8 +19,8 @@ from cdesearch.progress import Silent
 from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import address_of_copies, copies_of
-from cdesearch.store.fresh_build import still_answering
 from cdesearch.store.index import Index
+from cdesearch.store.missing_source import still_answering
 from cdesearch.store.place import BucketAddress, parse_place
 from cdesearch.store.trust import confirm
 from indexer.build import build
@@ -156,7 +156,7 @@ def test_another_computer_shows_addresses_and_updates_an_index_of_files_in_a_buc
         with Searcher(index) as searcher:
             (hit, *_) = searcher.search("moon", mode="text")
         assert shown_place(hit.chunk, hit.chunk.location, index.root) == f"{files}/moon.md:1"
-        status = still_answering(index.sources[0], index.sources, index.place, index.manifest)
+        status = still_answering(index.sources[0], index.sources, index.place)
         assert status.startswith(f"{files} was not yet downloaded to this computer.")
         put(files, f"{name}.md", b"A new file in the house.")
         with pytest.raises(IndexUntrustedError, match=f"asks for the content of {files}"):
