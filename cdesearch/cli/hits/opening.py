@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from cdesearch.cli.hits.render import HitPlace
 from cdesearch.errors import CdesearchError, InputError
+from cdesearch.store.folder import replace_file
 from cdesearch.store.guard import read_small
 from cdesearch.store.place import absolute
 from cdesearch.store.server_address import is_private
@@ -66,11 +67,7 @@ def remember(places: Sequence[HitPlace]) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not is_private(folder):
             return
-        fresh = folder / f"{FILE}.{os.getpid()}"
-        fresh.unlink(missing_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            json.dump([asdict(place) for place in places], file)
-        fresh.replace(folder / FILE)
+        replace_file(folder / FILE, json.dumps([asdict(place) for place in places]))
 
 
 def remembered(number: int) -> HitPlace:
