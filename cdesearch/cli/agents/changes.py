@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import takewhile
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -31,12 +32,9 @@ class Change:
     @property
     def lines(self) -> list[str]:
         """What is taken out and what is put in, as lines that begin with - or +."""
-        old, new = self.before or "", self.after or ""
-        end = _shared(old[::-1], new[::-1])
-        old, new = old[: len(old) - end], new[: len(new) - end]
-        start = _shared(old, new)
-        both = (("-", old[start:]), ("+", new[start:]))
-        return [f"{sign} {line}" for sign, part in both for line in part.splitlines() if line]
+        old, new = ((text or "").splitlines() for text in (self.before, self.after))
+        changed = unified_diff(old, new, n=0, lineterm="")
+        return [f"{line[0]} {line[1:]}" for line in islice(changed, 2, None) if line[0] in "+-" and len(line) > 1]
 
     def make(self) -> None:
         """Write the file, or remove it and the folder that it leaves empty; raises OSError."""
@@ -116,11 +114,6 @@ def _at(value: Any, keys: Iterable[str]) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
-
-
-def _shared(one: str, other: str) -> int:
-    """The number of characters with which both begin."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _language(file: Path) -> ModuleType:
