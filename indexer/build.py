@@ -16,8 +16,7 @@ from cdesearch.store.copies import address_of_copies
 from cdesearch.store.folder import is_older
 from cdesearch.store.index import Index
 from cdesearch.store.known import remember
-from cdesearch.store.layout import FOLDER
-from cdesearch.store.missing_source import still_answering
+from cdesearch.store.layout import FOLDER, still_answering
 from cdesearch.store.place import Place, for_kind
 from cdesearch.terminal import counted
 from indexer.chosen_model import check_model_fits, complete_model

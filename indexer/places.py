@@ -12,8 +12,7 @@ from cdesearch.store.copies import address_of_copies
 from cdesearch.store.filesystem import is_available, is_mount
 from cdesearch.store.finding import chosen_place, find_index
 from cdesearch.store.index import Index, outer_index
-from cdesearch.store.layout import FOLDER
-from cdesearch.store.missing_source import removal_command
+from cdesearch.store.layout import FOLDER, removal_command
 from cdesearch.store.place import BucketAddress, Place, absolute, for_kind
 
 

@@ -116,7 +116,7 @@ def status(
 ) -> None:
     """Show what is indexed and what has changed. The output also names the model and the context."""
     from cdesearch.store.index import Index, read_newest
-    from cdesearch.store.missing_source import still_answering
+    from cdesearch.store.layout import still_answering
 
     opened = Index.open(named_index(folder, index))
     if folder is None and index is None:

@@ -20,7 +20,7 @@ from cdesearch.search.searcher import Searcher
 from cdesearch.store.bucket.objects import bucket_at
 from cdesearch.store.copies import address_of_copies, copies_of
 from cdesearch.store.index import Index
-from cdesearch.store.missing_source import still_answering
+from cdesearch.store.layout import still_answering
 from cdesearch.store.place import BucketAddress, parse_place
 from cdesearch.store.trust import confirm
 from indexer.build import build
