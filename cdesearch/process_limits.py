@@ -1,4 +1,4 @@
-"""How a process that reads untrusted files is limited: its memory, and its life to that of its parent."""
+"""The processors that a process may use, and limits of one that reads untrusted files: of its memory and its life."""
 
 import ctypes
 import os
@@ -7,6 +7,12 @@ import sys
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
+
+
+def available_processors() -> int:
+    """Their number: those that the system allows the process, or all where it cannot say which."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def bound_memory(n_bytes: int) -> None:

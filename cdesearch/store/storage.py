@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cdesearch.errors import IndexDamagedError, IndexNotFoundError
-from cdesearch.processors import available_processors
+from cdesearch.process_limits import available_processors
 from cdesearch.store.damage import Checks
 from cdesearch.store.folder import (
     check_marker,

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from cdesearch.processors import available_processors
+from cdesearch.process_limits import available_processors
 from indexer.files.outcome import Source
 from indexer.formats.format import MOST_FAILED
 from indexer.workers.messages import Limits, Message, Read, Reading, described, n_ended, read_message, tasks_of

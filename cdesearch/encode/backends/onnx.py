@@ -14,7 +14,7 @@ from cdesearch.encode.length_batches import Integers
 from cdesearch.encode.token_signs import projection
 from cdesearch.errors import ModelError
 from cdesearch.models.checkpoint_files import AGAIN, check_plain
-from cdesearch.processors import available_processors
+from cdesearch.process_limits import available_processors
 
 
 class OnnxRuntime:

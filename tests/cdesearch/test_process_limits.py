@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import cdesearch
-from cdesearch.processors import available_processors
+from cdesearch.process_limits import available_processors
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to processors")
@@ -16,7 +16,7 @@ def test_only_processors_that_the_process_may_use_count():
     assert available_processors() == len(allowed)
     program = (
         "import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
-        "from cdesearch.processors import available_processors\nprint(available_processors())"
+        "from cdesearch.process_limits import available_processors\nprint(available_processors())"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "1\n"
 
