@@ -2,16 +2,14 @@
 
 import errno
 import os
-import sys
 from pathlib import Path
 
-from cdesearch.errors import InputError, StorageError
-from cdesearch.store.copies import user_cache
+from cdesearch.errors import StorageError
 from cdesearch.store.filesystem import refusal, refusal_of
 from cdesearch.store.layout import MARKER
 
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
-_OTHER_CACHE = f"set {'LOCALAPPDATA' if sys.platform == 'win32' else 'XDG_CACHE_HOME'} to a folder on another disk"
+_ELSEWHERE = "name a place on another disk with --index DIR"
 
 
 def write_error(folder: Path, error: OSError) -> StorageError:
@@ -32,7 +30,7 @@ def known_write_error(folder: Path, error: BaseException) -> StorageError | None
     if code == errno.EFBIG or "file too large" in text:
         return StorageError(
             f"A file in {folder} would be larger than the disk or your limits allow.",
-            f"Raise the limit (`ulimit -f`), or {_elsewhere(folder)}.",
+            f"Raise the limit (`ulimit -f`), or {_ELSEWHERE}.",
         )
     is_read_only = code == errno.EROFS or "read-only file system" in text
     if is_read_only or code in (errno.EACCES, errno.EPERM):
@@ -51,31 +49,17 @@ def _refused(folder: Path, error: BaseException) -> StorageError | None:
     reason, remedy = refusal(number)
     names = [name for name in (getattr(error, "filename", None), getattr(error, "filename2", None)) if name]
     if number in _NO_LOCKS and not names:
-        remedy = f"Mount its file system with locks, or {_elsewhere(folder)}."
+        remedy = f"Mount its file system with locks, or {_ELSEWHERE}."
         return StorageError(f"{folder} cannot be locked ({reason}).", remedy)
     if number in (errno.EMFILE, errno.ENFILE) or any(Path(name).is_relative_to(folder) for name in names):
         return StorageError(f"{folder} cannot be written ({reason}).", remedy)
     return None
 
 
-def _elsewhere(folder: Path) -> str:
-    return _OTHER_CACHE if _is_in_cache(folder) else "name a place on another disk with --index DIR"
-
-
 def _remedy(folder: Path, *, is_read_only: bool) -> str:
     """What to do about a folder that cannot be written. No other folder can replace an index that exists already."""
-    if _is_in_cache(folder):
-        return f"Correct its permissions, or {_OTHER_CACHE}."
     if not os.path.lexists(folder / MARKER):
-        return "Name another folder with --index DIR."
+        return "Name another folder: --index DIR, or for a cache the variable XDG_CACHE_HOME."
     if is_read_only:
         return "Mount its file system with permission to write."
     return "Correct its permissions, or ask its owner for access."
-
-
-def _is_in_cache(folder: Path) -> bool:
-    """Whether a folder holds downloads from a bucket."""
-    try:
-        return folder.is_relative_to(user_cache())
-    except InputError:  # no home folder
-        return False
