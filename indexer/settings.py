@@ -138,7 +138,7 @@ def record_confirmation(place: Place, request: TrustRequest) -> str | None:
         return None
     try:
         if confirm(place, request):
-            return f"Recorded in {trust_file()} that this index {request.permission()}."
+            return f"Recorded in {trust_file()} as confirmed for this index: {request.describe()}."
     except (InputError, OSError) as error:
         return f"Later commands will ask you to confirm the model or folders of this index again: {error}"
     return None

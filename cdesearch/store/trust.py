@@ -46,27 +46,14 @@ class TrustRequest:
         """The URL of the server to which texts and queries are sent; None if the model runs here."""
         return self.model if self.model is not None and is_url(self.model) else None
 
-    @property
-    def _shown_model(self) -> str:
-        if self.server is not None:
-            return f"a model at {printable(self.server)}, to which texts and queries are sent"
-        return f"the model {printable(self.model or '')}"
-
-    @property
-    def _shown_folders(self) -> list[str]:
-        return [shown_source(Path(folder)) for folder in self.folders]
-
     def describe(self) -> str:
         """The model and folders as part of a sentence, with escapes for unsafe characters."""
-        parts = [] if self.model is None else [self._shown_model]
-        parts += [f"the content of {printable(folder)}" for folder in self._shown_folders]
+        parts = [f"the content of {printable(shown_source(Path(folder)))}" for folder in self.folders]
+        if self.server is not None:
+            parts.insert(0, f"a model at {printable(self.server)}, to which texts and queries are sent")
+        elif self.model is not None:
+            parts.insert(0, f"the model {printable(self.model)}")
         return ", ".join(parts)
-
-    def permission(self) -> str:
-        """What an index may do with the model and folders, such as "may read /notes", with escapes."""
-        parts = [] if self.model is None else [f"may use {self._shown_model}"]
-        parts += [f"may read {', '.join(map(printable, self._shown_folders))}"] if self.folders else []
-        return " and ".join(parts)
 
 
 def outside(place: Place, sources: Iterable[Path]) -> tuple[str, ...]:

@@ -163,7 +163,8 @@ def test_naming_a_folder_elsewhere_or_a_model_is_recorded_and_reported_once(docs
         index = docs.parent / "indexes" / f"of{len(form)}"
         arguments = ["index", secret, "--model", tiny_checkpoint, "--index", index, *form]
         made = cdesearch(*arguments, cwd=docs)
-        expected = f"Recorded in {config} that this index may use the model {tiny_checkpoint} and may read {secret}."
+        confirmed = f"the model {tiny_checkpoint}, the content of {secret}"
+        expected = f"Recorded in {config} as confirmed for this index: {confirmed}."
         assert made.stderr.splitlines().count(expected) == 1
         (secret / "diary.md").write_text(change)
         before = config.stat().st_mtime_ns
