@@ -1,6 +1,5 @@
 """The application on the whole terminal: words above, hits on the left, and a preview on the right."""
 
-import os
 import signal
 from collections.abc import Iterator
 from typing import ClassVar
@@ -69,7 +68,6 @@ class SearchApp(App[None]):
         self._groups: list[HitGroup] = []
         self._waiting: Timer | None = None
         self._resizing: Timer | None = None
-        self.theme = "textual-light" if _is_light(os.environ.get("COLORFGBG", "")) else "textual-dark"
 
     def compose(self) -> ComposeResult:
         yield Input(placeholder="Type to search")
@@ -215,11 +213,6 @@ def _option(shown: Shown, rank: int, group: HitGroup) -> Text:
     confidence = "" if group.best.confidence is None else f"  {as_percentage(group.best.confidence)}"
     place = [(number, "bold"), (location, "bold"), (confidence, "dim")]
     return Text.assemble(*place, f"\n   {printable(line)}", (more, "dim"))
-
-
-def _is_light(colours: str) -> bool:
-    """Whether a terminal has a light background, by the variable COLORFGBG that some terminals set."""
-    return colours.rpartition(";")[2] in ("7", "15")
 
 
 def preview_of(index: Index, hit: Hit, query: str, width: int) -> tuple[Text, int]:
