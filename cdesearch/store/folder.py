@@ -83,18 +83,14 @@ def check_marker(folder: Path) -> None:
     if not os.path.lexists(folder):
         where = folder.parent if folder.name == FOLDER else folder
         raise IndexNotFoundError(f"There is no index in {where}.", _build_remedy(folder))
-    is_marked, has_generations = os.path.lexists(folder / MARKER), bool(finished_generations(folder))
-    if not has_generations and not os.path.lexists(folder / CURRENT):
+    if not finished_generations(folder) and not os.path.lexists(folder / CURRENT):
         raise IndexNotFoundError(f"{folder} holds no index.", _build_remedy(folder))
-    what = "is not the marker of an index" if is_marked else "is missing"
-    remedy = repair_remedy(folder) if has_generations else removal_remedy(folder)
-    raise IndexDamagedError(f"{folder / MARKER} {what}.", remedy)
-
-
-def removal_remedy(folder: Path) -> str:
-    """The remedy for a folder that this version cannot recognise as an index."""
-    again = f"`cdesearch index PATH --index {shlex.quote(str(folder))}`"
-    return f"Remove the folder {folder} if it is your own index, and run {again}."
+    what = "is not the marker of an index" if os.path.lexists(folder / MARKER) else "is missing"
+    raise IndexDamagedError(
+        f"{folder / MARKER} {what}.",
+        f"Remove the folder {folder} if it is your own index, and run"
+        f" `cdesearch index PATH --index {shlex.quote(str(folder))}`.",
+    )
 
 
 def is_older(folder: Path) -> bool:

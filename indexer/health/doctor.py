@@ -18,12 +18,9 @@ from cdesearch.progress import Display, Progress, Silent
 from cdesearch.store.checksums import MANIFEST, ChecksumsError, read_checksums
 from cdesearch.store.damage import Damage, find_damage
 from cdesearch.store.folder import (
-    check_marker,
     finished_generations,
     generations_in,
     named_generation,
-    removal_remedy,
-    write_new,
 )
 from cdesearch.store.guard import (
     TABLES,
@@ -37,16 +34,13 @@ from cdesearch.store.layout import (
     CHECKSUMS,
     FOLDER,
     GENERATIONS,
-    MARK,
-    MARKER,
     lost_settings_remedy,
     rebuild_command,
 )
 from cdesearch.store.manifest import Manifest
 from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
-from cdesearch.store.trust import check_found, require_own
-from cdesearch.store.write_errors import write_error
+from cdesearch.store.trust import check_found
 from indexer.build import build
 from indexer.generations.generation import swap_in
 from indexer.generations.lock import locked
@@ -179,11 +173,9 @@ def _examine(generation: Path, progress: Progress) -> Examined:
 def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[str], None]) -> None:
     """Make the index in `folder` sound with as little new work as possible; each step is passed to `report_step`.
 
-    The marker is written again. If the live generation is damaged, the previous one is made live and updated. Failing
-    that, the index is built again from its sources with its own settings. Raises IndexDamagedError if even the settings
-    are lost.
+    If the live generation is damaged, the previous one is made live and updated. Failing that, the index is built again
+    from its sources with its own settings. Raises IndexDamagedError if the marker or even the settings are lost.
     """
-    _restore_marker(folder, report_step)
     options = Options(index=folder, wait=wait)
     with locked(folder, wait):
         found = diagnose(folder, progress)
@@ -202,29 +194,3 @@ def repair(folder: Path, wait: bool, progress: Display, report_step: Callable[[s
     report = build([], options, progress)
     counts = f"{report.chunks:,} chunks, {report.embedded:,} of them embedded now"
     report_step(f"It is up to date: {counts}." if report.changed else "It is up to date.")
-
-
-def _restore_marker(folder: Path, report_step: Callable[[str], None]) -> None:
-    """Write a missing or damaged marker again, without which no run locks the folder, if its generations are certain.
-
-    Raises IndexStateError if none of them is one of this format, or if the index belongs to another user, and
-    StorageError.
-    """
-    try:
-        check_marker(folder)
-    except IndexDamagedError as error:
-        if not any(map(_is_of_this_format, finished_generations(folder))):
-            raise IndexDamagedError(error.cause, removal_remedy(folder)) from None
-        require_own(folder)
-        try:
-            write_new(folder / MARKER, MARK)
-        except OSError as refused:
-            raise write_error(folder, refused) from None
-        report_step("The marker of the index was written again.")
-
-
-def _is_of_this_format(generation: Path) -> bool:
-    try:
-        return MANIFEST in read_checksums(generation) and bool(Manifest.load(generation / MANIFEST))
-    except (ChecksumsError, IndexDamagedError, IndexMismatchError, IndexUntrustedError):
-        return False
