@@ -20,9 +20,6 @@ ADDRESS = re.compile(r"([\w-][\w.-]{0,252}|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", 
 PORT = 6379  # of Ray, if an address names none
 CONNECT_SECONDS = 10.0
 CONNECTION_ERRORS = (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError)  # of Ray
-# Ray speaks gRPC, and so HTTP/2: both sides begin with a frame of settings, whose fourth byte is its kind.
-HTTP2_SETTINGS = b"\x04"
-HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + HTTP2_SETTINGS + b"\0\0\0\0\0"
 
 
 def check_cluster(address: str | None, n_workers: int | None) -> None:
@@ -31,24 +28,11 @@ def check_cluster(address: str | None, n_workers: int | None) -> None:
         raise InputError("The engine ray is not installed.", extra_remedy("scale"))
     if n_workers is not None and n_workers < 1:
         raise InputError(f"{n_workers} workers cannot build an index.", "Choose --workers 1 or more.")
-    if address in (None, "auto"):
-        return
-    _check_answer(str(address), *host_and_port(str(address)))
-
-
-def _check_answer(address: str, host: str, port: int) -> None:
-    """Raise ClusterError for `address` if no server that speaks HTTP/2 answers."""
-    try:
-        with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
-            if os.environ.get("RAY_USE_TLS", "0") != "0":  # then both sides begin with other bytes
-                return
-            connection.settimeout(CONNECT_SECONDS)
-            connection.sendall(HTTP2_GREETING)
-            answer = connection.recv(len(HTTP2_GREETING))
-    except (OSError, UnicodeError) as error:
-        raise unreachable(address, getattr(error, "strerror", None) or str(error)) from None
-    if answer[3:4] != HTTP2_SETTINGS:
-        raise unreachable(address, "another kind of server is there")
+    if address is not None and address != "auto":
+        try:
+            socket.create_connection(host_and_port(address), CONNECT_SECONDS).close()
+        except (OSError, UnicodeError) as error:
+            raise unreachable(address, getattr(error, "strerror", None) or str(error)) from None
 
 
 def check_head(ray: Any, address: str) -> None:
@@ -62,9 +46,7 @@ def check_head(ray: Any, address: str) -> None:
     try:
         if address == "auto":
             maybe_enable_token_auth_if_token_available(warn_if_disabled=False)  # as `ray.init` does
-        found = canonicalize_bootstrap_address_or_die(address)
-        _check_answer(address, *host_and_port(found))
-        ray._raylet.GcsClient(address=found)
+        ray._raylet.GcsClient(address=canonicalize_bootstrap_address_or_die(address))
     except (*CONNECTION_ERRORS, ray.exceptions.RayError) as error:
         raise unreachable(address, reason_of(error)) from None
 

@@ -1,6 +1,4 @@
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from built import make_index
@@ -25,15 +23,6 @@ def test_what_is_no_address_gives_one_line_that_does_not_repeat_it(docs, address
     with pytest.raises(InputError, match="--address is not the address of a Ray cluster") as refused:
         make_index([docs], engine="ray", address=address)
     assert "SECRET" not in str(refused.value)
-
-
-def test_another_kind_of_server_gives_one_line_at_once(docs, tiny_checkpoint):
-    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"127.0.0.1:{server.server_address[1]}"
-        with pytest.raises(ClusterError, match=f"answers at {address} .another kind of server"):
-            make_index([docs], model=tiny_checkpoint, engine="ray", address=address)
-        server.shutdown()
 
 
 def test_a_missing_library_names_the_extra_that_installs_it(docs, monkeypatch):
