@@ -26,10 +26,14 @@ def doctor(
     prepare_libraries()
     from cdesearch.cli.exits import exit_when_stopped
     from cdesearch.progress import shown_on_stderr
-    from indexer.health.doctor import diagnose, locate
+    from cdesearch.store.finding import opened_place
+    from cdesearch.store.layout import rebuild_command
+    from cdesearch.store.place import absolute, on_disk
+    from indexer.health.doctor import diagnose
     from indexer.health.doctor import repair as repair_index
 
-    found = locate(named_index(folder, index))
+    place = opened_place(named_index(folder, index))
+    found = absolute(on_disk(place, "doctor", f"A query names damaged objects. {rebuild_command(place)} writes all."))
     steps: list[str] = []
     remedy = f"The index is as it was{', or better' if repair else ''}. Run the same command again."
     with exit_when_stopped(remedy), shown_on_stderr() as progress:

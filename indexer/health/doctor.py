@@ -1,6 +1,5 @@
 """Examine an index by comparing all files of its generations with their checksums, and repair it from sound parts."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +8,6 @@ from pathlib import Path
 from cdesearch.errors import (
     IndexDamagedError,
     IndexMismatchError,
-    IndexNotFoundError,
     IndexStateError,
     IndexUnreadableError,
     IndexUntrustedError,
@@ -24,7 +22,6 @@ from cdesearch.store.folder import (
 )
 from cdesearch.store.guard import (
     TABLES,
-    check_enterable,
     check_not_linked,
     check_tables,
     check_tree,
@@ -32,15 +29,11 @@ from cdesearch.store.guard import (
 )
 from cdesearch.store.layout import (
     CHECKSUMS,
-    FOLDER,
     GENERATIONS,
     lost_settings_remedy,
-    rebuild_command,
 )
 from cdesearch.store.manifest import Manifest
-from cdesearch.store.place import Place, absolute, on_disk
 from cdesearch.store.storage import current_generation
-from cdesearch.store.trust import check_found
 from indexer.build import build
 from indexer.generations.generation import swap_in
 from indexer.generations.lock import locked
@@ -88,29 +81,6 @@ class Diagnosis:
     def is_sound(self) -> bool:
         """Whether queries are answered as they were when the index was written."""
         return not self.problem and self.live is not None and self.live.is_sound
-
-
-def locate(path: Place | None) -> Path:
-    """The index folder at or in `path`, or the nearest one upward without a path; CURRENT may be missing.
-
-    If `path` is a file, the folder that contains it is taken. Raises IndexNotFoundError, and IndexStateError for a
-    folder that cannot be entered.
-    """
-    place = path or Path.cwd()
-    start = absolute(on_disk(place, "doctor", f"A query names damaged objects. {rebuild_command(place)} writes all."))
-    check_enterable(start)
-    start = start.parent if start.is_file() else start
-    candidates = [start, start / FOLDER] if path else [parent / FOLDER for parent in (start, *start.parents)]
-    for folder in candidates:
-        if not os.path.lexists(folder):  # or it is in a folder above that cannot be entered, which is no obstacle
-            continue
-        if path is None:
-            check_found(folder)
-        check_enterable(folder)
-        if (folder / GENERATIONS).is_dir():
-            return folder
-    where = f"{start}" if path else f"{start} or above it"
-    raise IndexNotFoundError(f"There is no index in {where}.", "Make one with `cdesearch index FOLDER`.")
 
 
 def diagnose(folder: Path, progress: Progress | None = None) -> Diagnosis:
