@@ -226,16 +226,16 @@ class CorpusView:
     """A model and the context of an index, with which questions and sentences are compared."""
 
     encoder: Encoder
-    context: Context
+    context: Context | None  # None for a stage of an unfinished build that has no vectors
     stored_as: VectorFormat  # of the vectors in the index, as which those of sentences are rounded
 
     def z(self, vectors: Floats, vector: Floats) -> Scores:
         """The z-scores of vectors' (n, d) cosines with a question, relative to those of the context chunks.
 
-        `vector` (d,) is the vector of the question.
+        `vector` (d,) is the vector of the question. Without a context, they are relative to each other.
         """
-        null = self.context.sample_vectors @ vector
         cosines = to_unit(self.stored_as.rounded(vectors)) @ vector
+        null = cosines if self.context is None else self.context.sample_vectors @ vector
         z: Scores = (cosines - null.mean()) / max(float(null.std()), 1e-6)
         return z
 
@@ -246,8 +246,10 @@ class CorpusView:
     def idf(self, tokens: NDArray[np.int64]) -> Scores:
         """The idf of tokens in the corpus, or ones if the model does not weight tokens."""
         exponent = self.encoder.config.statistics.idf_exponent
+        if exponent == 0 or self.context is None:
+            return np.ones(len(tokens))
         weights = self.context.inputs.token_weights[tokens].astype(np.float64)
-        return np.ones(len(tokens)) if exponent == 0 else np.maximum(weights ** (1 / exponent) - 0.5, 0)
+        return np.maximum(weights ** (1 / exponent) - 0.5, 0)
 
     def coverage(self, question: str, texts: Sequence[str]) -> Scores:
         """The share of the question's tokens, weighted by idf, that each of the n texts contains, (n,)."""

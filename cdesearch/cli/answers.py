@@ -113,7 +113,9 @@ def found_answer(
     passages = fit_passages(result, tokens, encoder.tokenizer, lambda hit: best_row(hit, words))
     if is_written and passages:
         return passages, None
-    corpus = CorpusView(encoder, searcher.index.context_for(encoder), searcher.index.vectors)
+    index = searcher.index
+    context = None if index.manifest.n_vectors == 0 else index.context_for(encoder)
+    corpus = CorpusView(encoder, context, index.vectors)
     answer = quoted_answer(question.words, result, passages, corpus)
     return answer.passages, replace(answer, searched=result.searched, unknown_name=result.unknown_name)
 

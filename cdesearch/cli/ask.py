@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdesearch.cli.named_index import IndexOption, UpdateOption
-from cdesearch.cli.query import folder_below, note_outer_index
+from cdesearch.cli.query import folder_below, note_outer_index, note_stage
 from cdesearch.errors import IndexNotFoundError, LanguageModelError
 from cdesearch.fresh import Check
 from cdesearch.search.options import FLAGS
@@ -84,6 +84,8 @@ def ask(
             typer.echo(printable(line), err=True)
     asked = SearchRequest(text, k, path=tuple(path or here), is_typed=True)
     passages, answer = found_answer(searcher, asked, tokens, is_written=endpoint is not None)
+    if not searcher.index.manifest.is_complete:
+        note_stage(searcher.index.manifest.stage)
     printer = None if as_json else AnswerPrinter(searcher.index.root)
     failure: LanguageModelError | None = None
     if answer is None and endpoint is not None:

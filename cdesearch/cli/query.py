@@ -42,7 +42,7 @@ def run_query(options: QueryOptions, meant: str | None = None) -> int:
     if result.truncated_to is not None:
         note(f"The query is longer than {result.truncated_to} tokens, so the model reads only its start.")
     if result.stage != "complete" and request.mode != "text":
-        note(f"{result.stage} (`cdesearch index` adds the others, if it is not doing so now)")
+        note_stage(result.stage)
     if matches_no_file:
         roots = ", ".join(shown_source(index.root) for index in service.indexes.values())
         where = f" Patterns are relative to {roots}, or to the working directory." if request.path else ""
@@ -196,6 +196,11 @@ def _show_passages(query: str, result: SearchResult, service: SearchService) -> 
         hits, query, lambda passages: Answer(passages_as_text(located(passages, hits, ages), fence) + "\n", {})
     )
     sys.stdout.write(answer.text)
+
+
+def note_stage(stage: str) -> None:
+    """Say on stderr how much of an index that is being built can be searched."""
+    note(f"{stage} (`cdesearch index` adds the others, if it is not doing so now)")
 
 
 def note_outer_index(nearest: Index) -> None:

@@ -42,6 +42,12 @@ def test_a_dense_query_without_vectors_says_what_to_do(unfinished):
     assert cdesearch("query", "moon", "--mode", "dense", cwd=unfinished[1]).stdout
 
 
+def test_a_question_is_answered_by_what_can_be_searched_already(unfinished):
+    for folder in unfinished:
+        run = cdesearch("ask", "in which house is the moon?", cwd=folder)
+        assert "the moon is in the house. [1]" in run.stdout and run.stderr.startswith(f"{share(folder)} (")
+
+
 def test_the_status_names_the_stage(unfinished):
     for number, folder in enumerate(unfinished):
         facts = json.loads(cdesearch("status", "--json", cwd=folder).stdout)
