@@ -109,6 +109,9 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         sentences = [Sentence(0, len(passage.text), "row")]
     else:
         sentences = split_sentences(passage.text, is_sheet=is_sheet(passage.path))
+    headings: set[str] = set()  # of pages, on which they have no marks
+    if passage.page is not None:
+        headings = {passage.title, *passage.trail, *(name for _, trail in passage.places.trails for name in trail)}
     heading = lead = head = ""  # directly above the sentence, and the head of the table
     for position, (sentence, following) in enumerate(zip(sentences, [*sentences[1:], None], strict=True)):
         text = _shown(passage, sentence)
@@ -119,7 +122,7 @@ def _candidates(number: int, passage: Passage) -> Iterator[Candidate]:
         is_row = sentence.kind == "row"
         head = head if is_row else ""
         # In a program, a line such as "# How it works" is a comment, which may answer.
-        is_heading = sentence.kind == "heading" and is_marked_up(passage.path)
+        is_heading = text in headings or (sentence.kind == "heading" and is_marked_up(passage.path))
         is_entry = is_prose and sentence.is_first and _ENTRY.match(passage.text, sentence.start)
         # The last sentence may be incomplete, because a chunk can end within a sentence.
         is_cut = is_prose and is_last and position > 0 and not (is_entry or _END.search(text))

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Literal
 
 from cdesearch.words.detection import language_of
@@ -25,6 +26,10 @@ _WITH_ORDINALS = frozenset({"cs", "da", "de", "fi", "hu", "no", "pl", "sk", "tr"
 _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _NUMBERED = re.compile(r"\s*[\[(]?\d[\d.:/-]*")  # the date or the time at the start of each line of a diary
 _ROW = re.compile(r"\s*\|.*\|\s*$")
+# The end of a row of a table without lines, as in a PDF, such as "Rye bread 500 g 5.20". No row is longer than MAX_ROW.
+_VALUE = r"[-+(]?[$€£¥]?\d[\d.,:/'-]*[%)]?(?: ?(?:[$€£¥%]|[A-Z]{3}|[ckm]?[gml]|h))?"
+_VALUES = re.compile(rf"\S\s+{_VALUE}(?P<more>\s+{_VALUE})*\s*$")
+MAX_ROW = 120  # characters
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
 # several plain words follow each other in the paragraph, or a line is a whole sentence.
 _INDENTED = re.compile(r"(?:[ \t]*(?://+|#+|--))?(?:\t| {4,})\S")  # also within a comment
@@ -108,7 +113,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
         is_blank = not line.strip() or _is_empty_comment(line, block)
         is_entry = _ITEM.match(line) or (block and _NUMBERED.match(line) and _NUMBERED.match(block[0][1]))
         if block and (mark or single or is_blank or is_entry):
-            yield _paragraph(block)
+            yield from _paragraphs(block)
             block = []
         if single:
             yield start, start + len(line), single
@@ -116,13 +121,27 @@ def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
             block.append((start, line))
             fence = mark[1] if mark else ""
     if block:
-        yield _whole(block, "code") if fence else _paragraph(block)
+        yield from [_whole(block, "code")] if fence else _paragraphs(block)
 
 
 def _is_empty_comment(line: str, block: list[tuple[int, str]]) -> bool:
     """Whether a line is the mark of the comment to which the line before it belongs, and nothing else."""
     mark, before = line.strip(), block[-1][1].lstrip() if block else ""
     return bool(_MARK.fullmatch(mark)) and before.startswith((mark, f"/{mark}"))
+
+
+def _paragraphs(block: list[tuple[int, str]]) -> Iterator[tuple[int, int, Kind]]:
+    """Yield the rows of a table in a paragraph one by one, and the text around them, or the whole paragraph."""
+    whole = _paragraph(block)
+    ends = [None if line.lstrip()[:1].islower() or len(line) > MAX_ROW else _VALUES.search(line) for _, line in block]
+    around = zip([None, *ends], ends, [*ends[1:], None], strict=False)
+    are_rows = [bool(own and (own["more"] or above or below)) for above, own, below in around]
+    if whole[2] == "code" or _ITEM.match(block[0][1]):
+        yield whole
+        return
+    for is_row, lines in groupby(zip(are_rows, block, strict=True), key=itemgetter(0)):
+        part = [line for _, line in lines]
+        yield from (_whole([line], "row") for line in part) if is_row else [_whole(part, "prose")]
 
 
 def _paragraph(block: list[tuple[int, str]]) -> tuple[int, int, Kind]:

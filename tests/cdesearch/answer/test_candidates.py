@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -10,6 +11,7 @@ from cdesearch.answer.extract import MAX_CHARACTERS, candidates_of
 from cdesearch.encode.load import default_tokenizer
 from cdesearch.search.passages import OMISSION, Passage, fit_passages
 from cdesearch.serve.rendered import rendered
+from cdesearch.store.line_places import LinePlaces
 
 
 def passage(text, line=10, path="a.md"):
@@ -40,6 +42,12 @@ def test_a_sentence_knows_the_heading_and_the_lead_above_it_and_a_short_one_afte
         ("Tasks are lost.", "", "", ""),
         ("celery -A b", "B", "Run this:", ""),
     ]
+
+
+def test_a_heading_on_a_page_is_not_quoted():
+    page = replace(passage("A great book\n\nIt is very old.\n\nHow it began"), title="A great book", page=1)
+    page = replace(page, places=LinePlaces(trails=((4, ("How it began",)),)))
+    assert [one.text for one in candidates_of([page])] == ["It is very old."]
 
 
 def test_a_sentence_that_the_end_of_a_chunk_cuts_is_left_out():

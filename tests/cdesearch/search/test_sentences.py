@@ -77,6 +77,21 @@ def test_lines_that_begin_with_a_date_or_a_time_are_units():
     assert texts(text) == [("prose", one) for one in [*entries, "It took\n3 days."]]
 
 
+def test_lines_that_end_with_values_are_the_rows_of_a_table():
+    rows = ["Rye bread 500 g 5.20", "Rolls, 6 pieces 3,40 \u20ac", "Total 8.60 EUR"]
+    text = "\n".join(
+        ["All is fresh today.\nProduct Price", *rows, "Open since\nMay 2024.\n\nJuniors 34 2,310\n\nin 2024 12"]
+    )
+    assert texts(text) == [
+        ("prose", "All is fresh today."),
+        ("prose", "Product Price"),
+        *(("row", row) for row in rows),
+        ("prose", "Open since\nMay 2024."),
+        ("row", "Juniors 34 2,310"),
+        ("prose", "in 2024 12"),
+    ]
+
+
 def test_a_fence_that_is_not_closed_is_code_to_the_end():
     assert texts("Look:\n\n```\na. B. c.\n\nD. e.") == [("prose", "Look:"), ("code", "```\na. B. c.\n\nD. e.")]
 
