@@ -27,7 +27,7 @@ _CLOSING = re.compile(r"[*_`)\]\"'\u201d\u2019\u00bb]+(?=\s)")
 _NUMBERED = re.compile(r"\s*[\[(]?\d[\d.:/-]*")  # the date or the time at the start of each line of a diary
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 # The end of a row of a table without lines, as in a PDF, such as "Rye bread 500 g 5.20". No row is longer than MAX_ROW.
-_VALUE = r"[-+(]?[$€£¥]?\d[\d.,:/'-]*[%)]?(?: ?(?:[$€£¥%]|[A-Z]{3}|[ckm]?[gml]|h))?"
+_VALUE = r"[-+(]?[$€£¥]?\d(?:[\d.,:/'-]*[\d-])?[%)]?(?: ?(?:[$€£¥%]|[A-Z]{3}|[ckm]?[gml]|h))?"
 _VALUES = re.compile(rf"\S\s+{_VALUE}(?P<more>\s+{_VALUE})*\s*$")
 MAX_ROW = 120  # characters
 # Lines that are rare in prose. A paragraph is code if at least half of its lines match. Indented lines count unless
