@@ -104,8 +104,8 @@ def _answer(
     service = open_service(indexes, options.model, asks_server=options.format != "llm", say=say)
     request = options.request
     asked = request if here is None else replace(request, path=(str(here),))
-    search = search_for_groups if options.is_grouped else lambda find, k: find(k)
-    return search(lambda k: service.search(asked.for_hits(k)), request.k), service
+    found = search_for_groups(service.search, asked) if options.is_grouped else service.search(asked.for_hits(asked.k))
+    return found, service
 
 
 def _note_elsewhere(here: Path, options: QueryOptions, result: SearchResult, service: SearchService) -> None:

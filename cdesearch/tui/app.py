@@ -154,7 +154,7 @@ class SearchApp(App[None]):
         try:
             if query.strip():
                 self._searcher.refresh()
-                result = search_for_groups(lambda k: self._searcher.search(SearchRequest(query, k)), GROUPS)
+                result = search_for_groups(self._searcher.search, SearchRequest(query, GROUPS))
                 groups = group_hits(result.hits, GROUPS)
                 searched = result.searched or query
         except CdesearchError as error:

@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
+from cdesearch.cli.hits.grouping import with_other_files
 from cdesearch.cli.passage_text import LocatedPassage, ages_of, located, passages_as_text, readable
 from cdesearch.cli.token_budget import Answer, Budget, Part
 from cdesearch.errors import InputError
@@ -30,21 +32,24 @@ def search(indexes: ServedIndexes, index: str | None, request: SearchRequest, pa
     chosen = indexes.together([] if index is None else [index])
     service, end = chosen.service, part.offset + request.k
     result, lacking = chosen.answer(replace(request, k=end + 1))
-    hits = result.hits[part.offset : end]
+    found = hits = result.hits[part.offset : end]
+    if not part.offset:
+        ordered = with_other_files(chosen.service.search, request, replace(result, hits=found)).hits[: request.k]
+        hits = tuple(replace(hit, rank=rank) for rank, hit in enumerate(ordered, start=1))
     if not hits and not part.offset and request.has_filter and not service.has_file(request):
         raise InputError(
             f"No indexed file matches {filters_of(request)}.",
             f"Paths and globs are relative to {_roots(chosen)}. The tool `outline` lists folders and files.",
         )
     notes = (*map(_stale, lacking), *_notes(result, request, part.offset))
-    page = _Page(chosen, part.offset, hits, len(result.hits) > end, notes)
+    page = _Page(chosen, part.offset, hits, found, len(result.hits) > end, notes)
     return page.within(part.max_tokens, result.searched or request.text)
 
 
 def related(indexes: ServedIndexes, index: str | None, path: str, part: Part) -> Answer:
     """The passages of other files that are nearest in meaning to the one that `path` names; raises CdesearchError."""
     chosen, request, result, lacking = related_hits(indexes, index, path)
-    page = _Page(chosen, 0, result.hits, None, tuple(map(_stale, lacking)))
+    page = _Page(chosen, 0, result.hits, result.hits, None, tuple(map(_stale, lacking)))
     return page.within(part.max_tokens, request.text)
 
 
@@ -111,6 +116,7 @@ class _Page:
     chosen: Selection
     offset: int  # the number of hits before these
     hits: tuple[Hit, ...]
+    found: tuple[Hit, ...]  # those of the search, in its order, of which others may take the place
     has_more: bool | None  # whether further hits follow; None if a call cannot ask for them
     notes: tuple[str, ...]
     fence: Fence = field(default_factory=Fence)
@@ -141,15 +147,17 @@ class _Page:
         return Answer(text, data | ({"notes": notes} if notes else {}) | ({"next_offset": offset} if offset else {}))
 
     def _next_offset(self, shown: set[str]) -> int | None:
-        """The number of hits up to the last one that is shown, or None if no hit follows it.
+        """The number of hits before the first one that is neither shown nor before one that is; None if there is none.
 
-        Hits before it that are not shown only repeat the text of others.
+        Hits before one that is shown only repeat the text of others.
         """
         if self.has_more is None:
             return None
         last = max((n for n, hit in enumerate(self.hits, start=1) if hit.chunk.id in shown), default=0)
-        has_more = last < len(self.hits) or self.has_more
-        return self.offset + last if has_more and self.offset + last <= MAX_RANK else None
+        passed = {hit.chunk.id for hit in self.hits[:last]}
+        n_passed = len([*takewhile(lambda hit: hit.chunk.id in passed, self.found)])
+        has_more = n_passed < len(self.found) or self.has_more
+        return self.offset + n_passed if has_more and self.offset + n_passed <= MAX_RANK else None
 
 
 def _data(one: LocatedPassage) -> dict[str, Any]:

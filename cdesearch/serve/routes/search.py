@@ -55,14 +55,10 @@ async def search(
     """
     chosen = state.indexes.together(index or ())
     asked, end = replace(asked, facets=facets), offset + asked.k
-
-    def find(k: int) -> SearchResult:
-        return chosen.service.search(asked.for_hits(k))
-
     if not group:
-        result = await state.admission.run(lambda: find(end))
+        result = await state.admission.run(lambda: chosen.service.search(asked.for_hits(end)))
         return JSONResponse(_answer(chosen, asked, offset, result, result.hits[offset:]))
-    result = await state.admission.run(lambda: search_for_groups(find, end + 1))
+    result = await state.admission.run(lambda: search_for_groups(chosen.service.search, asked.for_hits(end + 1)))
     groups = group_hits(result.hits, len(result.hits))
     shown = [hit for one in groups[offset:end] for hit in (one.best, *one.more[:FURTHER])]
     answer = _answer(chosen, asked, offset, result, shown) | {"more": len(groups) > end}

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from cdesearch.cli.hits.grouping import group_hits, search_for_groups, without_unlikely
+from cdesearch.cli.hits.grouping import group_hits, search_for_groups, with_other_files, without_unlikely
+from cdesearch.search.request import SearchRequest
 from cdesearch.search.result import SearchResult
 from cdesearch.store.schema import Chunk, Hit
 
@@ -32,11 +33,11 @@ def searched(hits, k):
     """The number of hits of each search for `k` groups, and the last result."""
     numbers = []
 
-    def search(number):
-        numbers.append(number)
-        return SearchResult(tuple(hits[:number]))
+    def search(request):
+        numbers.append(request.k)
+        return SearchResult(tuple(hits[: request.k]))
 
-    return numbers, search_for_groups(search, k)
+    return numbers, search_for_groups(search, SearchRequest("text", k))
 
 
 def test_more_hits_than_groups_are_searched_up_to_the_limit_of_a_server():
@@ -51,6 +52,26 @@ def test_more_hits_are_searched_if_a_few_documents_fill_the_first_ones():
     assert [group.best.chunk.path for group in group_hits(result.hits, 5)] == ["book", "25", "26", "27", "28"]
     assert searched(hits[:8], 5)[0] == [10], "there are no more"
     assert searched(hits[:25] * 8, 5)[0] == [10, 100], "not again and again"
+
+
+def test_the_rows_of_a_table_after_a_few_follow_the_likely_hits_of_other_files():
+    rows = [replace(hit(n, "b [1].csv", f"row {n}"), confidence=0.8) for n in range(1, 9)]
+    notes = [hit(n, f"{n}.md", "text") for n in (9, 10, 11)]
+    confidences = {"9": 0.3, "10": 0.2, "11": 0.02}
+    others = [replace(one, confidence=confidences[one.chunk.id]) for one in notes]
+
+    def search(request):
+        assert request.text in ("text", 'text -path:"b [[]1].csv"')
+        return SearchResult(tuple(others if "-path" in request.text else [*rows, notes[0]]))
+
+    result = search_for_groups(search, SearchRequest("text", 5))
+    assert [one.chunk.id for one in result.hits] == ["1", "2", "3", "9", "10", "4", "5", "6", "7", "8"]
+    assert len({one.rank for one in result.hits}) == 10
+    asked = SearchRequest("text", min_confidence=0.25)
+    found = with_other_files(search, asked, SearchResult(tuple(rows)))
+    assert [one.chunk.id for one in found.hits[:5]] == ["1", "2", "3", "9", "4"]
+    few = SearchResult(tuple(rows[:3]))
+    assert with_other_files(search, asked, few) is few
 
 
 def test_unlikely_hits_are_left_out_beside_better_ones_alone():

@@ -2,6 +2,7 @@ import pytest
 from fenced import passages_in
 from mcp_calls import call, structured_text, text_of
 
+from cdesearch.cli.hits import grouping
 from cdesearch.cli.token_budget import DEFAULT_TOKENS, MAX_TOKENS, MIN_TOKENS
 
 QUERIES = ("town with a mill", "moon tides", "engine", "月亮", "bake bread", "x" * 300, "def knead(dough)", "red alert")
@@ -60,6 +61,18 @@ def test_no_answer_exceeds_its_budget(agent, indexes, query):
         for form in (text_of(result), structured_text(result)):
             assert len(tokenizer.encode(form, add_special_tokens=False).ids) <= max_tokens
             assert len(form) <= 4 * max_tokens
+
+
+def test_passages_of_other_files_precede_the_further_rows_of_a_table_which_follow_with_the_next_offset(
+    agent, monkeypatch
+):
+    monkeypatch.setattr(grouping, "FEW", 1)
+    monkeypatch.setattr(grouping, "ANSWERABLE", 0.0)
+    result = search(agent, "entry of the diary about a walk", k=3)
+    assert [one["path"] == "diary.jsonl" for one in passages(result)] == [True, False, False]
+    offset = result.structured_content["next_offset"]
+    following = passages(search(agent, "entry of the diary about a walk", k=2, offset=offset))
+    assert offset == 1 and {one["path"] for one in following} == {"diary.jsonl"}
 
 
 def test_a_document_cannot_forge_a_passage_or_the_end_of_its_own(agent):
