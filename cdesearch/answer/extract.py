@@ -69,6 +69,17 @@ _CAUSE = re.compile(
     r"\b(?:caus(?:e[ds]?|ing)|because|reasons?|due to|owing to|weil|grund|ursache|parce que|raison|omdat|reden)\b",
     re.IGNORECASE,
 )
+# What a question asks for, and how a text looks that has it: a sum of money, or the address of a house
+_KINDS = (
+    (
+        r"\bhow much\b|\b(?:costs?|prices?|fees?|kost\w+|preise?|gebühr|wie ?viel|wie hoch|combien|prix|coûte)\b",
+        r"[$€£¥]\s?\d|\d\s?[$€£¥]|\d (?:EUR|USD|GBP|CHF|(?i:euros?|dollars?|pounds?|franken))\b",
+    ),
+    (
+        r"(?<!mail )(?<!ip )\baddress|\b(?:post)?adresse|\banschrift|\bwohn(?:t|en|haft)\b|\bwhere\b.*\blives?\b",
+        r"\b(?!(?:19|20)\d\d )\d{4,5} [A-ZÄÖÜ]\w|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b|\b[A-Z]{2} \d{5}\b",
+    ),
+)
 MAX_SENTENCES = 4
 MAX_COSINE = 0.85  # two sentences with a higher cosine say the same, so only one of them is quoted
 # The weights were chosen on development data, see benchmarks/results/LOG.md. Scores are in standard deviations of the
@@ -77,6 +88,7 @@ WORDS_WEIGHT = 1.0  # multiplies the share of the question's words that a senten
 PASSAGE_WEIGHT = 2.0  # multiplies the score of the passage, divided by that of the best passage
 FRAGMENT_PENALTY = 2.0  # of prose that does not end like a sentence, such as a caption
 HEADING_PENALTY = 0.5  # of the score of a heading as that of the sentence below it
+KIND_WEIGHT = 4.0  # of what the question asks for, by _KINDS
 EXACT_WEIGHT, MOST_EXACT = 3.0, 2  # of a number, an identifier or a date of the question, and of how many in a sentence
 MARGIN = 4.0  # a sentence is left out if its score is lower than the best one by more than this
 
@@ -282,6 +294,7 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
     best = max(1e-6, *(passage.score for passage in passages))
     scores = scores + PASSAGE_WEIGHT * np.array([passages[one.passage].score / best for one in candidates])
     scores = scores + EXACT_WEIGHT * _exact_words(question, texts)
+    scores = scores + KIND_WEIGHT * with_asked_kind(question, texts)
     if _WHY.search(question):
         scores = _with_causes(scores, candidates)
     is_fragment = [one.kind == "prose" and not _END.search(one.text) for one in candidates]
@@ -295,6 +308,12 @@ def extract(question: str, passages: Sequence[Passage], corpus: CorpusView) -> l
         order.setdefault(one.passage, len(order))
     in_order = sorted(quoted, key=lambda one: (order[one.passage], one.position))
     return [replace(one, text=f"{one.text} {one.short}".rstrip(), is_best=quoted[one]) for one in in_order]
+
+
+def with_asked_kind(question: str, texts: Sequence[str]) -> Scores:
+    """1.0 for each of the n texts with a sum or an address if the question asks for one, otherwise 0.0, (n,)."""
+    kinds = [found for asked, found in _KINDS if re.search(asked, question, re.IGNORECASE)]
+    return np.array([any(re.search(found, text) for found in kinds) for text in texts], np.float64)
 
 
 def _exact_words(question: str, texts: Sequence[str]) -> Scores:

@@ -5,7 +5,7 @@ from scripted_model import speaking
 
 from cdesearch.answer.answer import LEAST_SHARE, NOT_ANSWERED, WrittenAnswer, quoted_answer
 from cdesearch.answer.endpoint import Endpoint
-from cdesearch.answer.extract import MAX_COSINE, MAX_SENTENCES, CorpusView, extract
+from cdesearch.answer.extract import MAX_COSINE, MAX_SENTENCES, CorpusView, extract, with_asked_kind
 from cdesearch.errors import LanguageModelError
 from cdesearch.search.passages import Passage, fit_passages
 from cdesearch.store.schema import Chunk, Hit
@@ -80,6 +80,26 @@ def test_sentences_that_say_the_same_are_quoted_once(searcher, corpus):
 def test_the_row_with_the_date_of_the_question_is_quoted(question, corpus):
     rows = "".join(f"\n| 2025-{month:02}-01 | {month}210 |" for month in range(1, 13))
     assert "2025-03-01 · 3210" in quoted(question, f"| Date | Meter |\n|---|---|{rows}", corpus)
+
+
+@pytest.mark.parametrize(
+    ("question", "found"),
+    [
+        ("How much was the deposit?", "It is \u00a31,387.50."),
+        ("Wie viel kostet der Anstrich?", "Er kostet 2.450 Euro."),
+        ("What is the address of the landlord?", "Ann Holloway 17 Bramble Close Leeds LS7 3QT"),
+        ("Wo wohnt Sabine?", "Sabine Kessler Lindenstra\u00dfe 14 50674 K\u00f6ln"),
+        ("Who is the landlord?", None),
+        ("What is the IP address?", None),
+    ],
+)
+def test_texts_with_a_sum_or_an_address_are_preferred_if_the_question_asks_for_one(question, found):
+    others = ["Since 2024 Ann has paid 20 times.", "Call 0191 384 2200."]
+    assert with_asked_kind(question, [*others, found or "Ann, 50674 K\u00f6ln, 3 \u20ac"]).tolist() == [
+        0,
+        0,
+        found is not None,
+    ]
 
 
 def test_without_evidence_nothing_is_answered(searcher, corpus):
