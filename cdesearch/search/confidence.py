@@ -160,7 +160,7 @@ def _verbatim_answers(query: str, hits: Sequence[Hit]) -> dict[int, float]:
     if len(query) > MAX_CHARACTERS or len(_words(query) - QUESTION_WORDS) < 2:
         return {}
     phrase, words = ExactTerm(query.strip().rstrip("?.!"), is_phrase=True), _words(query)
-    holders = [hit for hit in hits if words <= _words(hit.chunk.text) and phrase.count(hit.chunk.text)]
+    holders = [hit for hit in hits if words <= _words(hit.chunk.text) and phrase.is_in(hit.chunk.text)]
     return dict.fromkeys((hit.rank for hit in holders), VERBATIM * FEW / max(FEW, len(holders)))
 
 

@@ -35,6 +35,7 @@ from cdesearch.store.vector_format import TOKENS
 Output = TypeVar("Output")
 
 RARE_PIECES = 3  # of a word such as "kubernetes"
+SPARE = 10  # hits that are read at once beside those that are asked for, because some may be copies of others
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +188,7 @@ class GenerationReader:
         self, rankings: Sequence[_Ranking], queries: Sequence[SearchRequest], encoder: Encoder | None
     ) -> list[SearchResult]:
         """Read the best hits of all rankings. `encoder` is the model that has read the queries, if one has."""
-        best = [ranking.rows[: query.k] for ranking, query in zip(rankings, queries, strict=True)]
+        best = [ranking.rows[: query.k + SPARE] for ranking, query in zip(rankings, queries, strict=True)]
         chunks = self.chunks(np.unique(np.concatenate(best)))
         results = []
         for query, ranking in zip(queries, rankings, strict=True):
@@ -224,10 +225,10 @@ class GenerationReader:
         }
 
     def _hits(self, ranking: _Ranking, chunks: Mapping[int, Chunk], query: SearchRequest) -> Iterator[Hit]:
-        """Yield the hits of a ranking, best first. `chunks` has those of the first `k`; more are read if needed."""
-        k = query.k
-        for start in range(0, len(ranking.rows), k):
-            rows = ranking.rows[start : start + k]
+        """Yield the hits of a ranking, best first. `chunks` has those of the first `k + SPARE`; others are read."""
+        size = query.k + SPARE
+        for start in range(0, len(ranking.rows), size):
+            rows = ranking.rows[start : start + size]
             found = self.chunks(rows) if start else chunks
             lines = {} if query.regex is None else matching_lines(self.index, query.regex, rows)
             for i, row in enumerate(rows.tolist(), start):
