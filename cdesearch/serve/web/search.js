@@ -25,6 +25,7 @@ let shown = 0; // the number of documents whose hits are shown
 let latest = null; // the last response with hits
 let isAsked = false; // whether its query is a question, whose answer is above the hits
 const keyOf = () => JSON.stringify(searched());
+const withoutQuery = (one) => JSON.stringify({ ...one, q: "" });
 
 export function startSearch() {
   byId("query").addEventListener("input", () => {
@@ -64,15 +65,17 @@ function changed(changes) {
   go({ ...changes, q: byId("query").value, view: "search" });
 }
 
-function update() {
+function update(_, before) {
   if (answered !== keyOf()) { // first of all, so that the server searches while the page changes
     answered = keyOf();
     search(0);
   }
   if (document.activeElement !== byId("query")) byId("query").value = state.q;
   for (const radio of document.querySelectorAll("[name=mode]")) radio.checked = radio.value === state.mode;
-  showFilters();
-  showTabs().catch(() => {}); // the search reports the error
+  if (!before || withoutQuery(before) !== withoutQuery(state)) {
+    showFilters();
+    showTabs().catch(() => {}); // the search reports the error
+  }
   document.title = state.q.trim() ? `${state.q.trim().slice(0, 60)} – cdesearch` : "cdesearch";
 }
 
